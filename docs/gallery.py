@@ -31,9 +31,9 @@ def names_of(example: str, *told: str, main: bool = False) -> Names:
         np.set_printoptions(**options)
 
 
-def fitted(picture: Any, width: int = 460) -> np.ndarray:
+def fitted(picture: Any, width: int = 760) -> np.ndarray:
     """A picture of marks, at most so many pixels wide."""
-    return picture.pixels(min(1.2, width / picture.width))
+    return picture.pixels(min(2.0, width / picture.width))
 
 
 def sheet(*pictures: np.ndarray, down: bool = False) -> np.ndarray:
@@ -51,21 +51,21 @@ def sheet(*pictures: np.ndarray, down: bool = False) -> np.ndarray:
 def instants(made: Names, times: tuple[float, ...], **look: Any) -> np.ndarray:
     """A run at some instants."""
     scene = sc.view.scene(made["mb"], made["run"])
-    return np.concatenate([scene.pixels(t, size=(230, 170), **look) for t in times], axis=1)
+    return np.concatenate([scene.pixels(t, size=(300, 240), **look) for t in times], axis=1)
 
 
 def posed(made: Names, **shown: Any) -> np.ndarray:
-    return sc.view.scene(made["mb"], **shown).pixels(size=(420, 320))
+    return sc.view.scene(made["mb"], **shown).pixels(size=(720, 520))
 
 
 def hands(made: Names) -> np.ndarray:
-    structure = fitted(sc.view.spy(made["s"].Omega, magnitude=True), 360)
+    structure = fitted(sc.view.spy(made["s"].Omega, magnitude=True), 480)
     made["mb"].q = made["mb"].neutral()
-    return sheet(sc.view.scene(made["mb"]).pixels(size=(280, 320), azimuth=-40.0), structure)
+    return sheet(sc.view.scene(made["mb"]).pixels(size=(420, 480), azimuth=-40.0), structure)
 
 
 def subgraph(made: Names) -> np.ndarray:
-    return sheet(fitted(sc.view.draw(made["mb"]), 380), fitted(sc.view.spy(made["massmat"]), 320))
+    return sheet(fitted(sc.view.draw(made["mb"]), 480), fitted(sc.view.spy(made["massmat"]), 420))
 
 
 def bead(made: Names) -> np.ndarray:
@@ -81,18 +81,16 @@ def bead(made: Names) -> np.ndarray:
 
 
 def double_pendulum(made: Names) -> np.ndarray:
-    found, n = made["found"], len(made["mb"].bodies)
-    run = (found.t, found.y[:n].T)
-    times = (0.0, 0.3 * found.t[-1], 0.6 * found.t[-1])
-    return instants({"mb": made["mb"], "run": run}, times, azimuth=-85.0, elevation=5.0, zoom=1.1)
+    end = made["run"].t[-1]
+    return instants(made, (0.0, 0.3 * end, 0.6 * end), azimuth=-85.0, elevation=5.0, zoom=1.1)
 
 
 def stewart(made: Names) -> np.ndarray:
     mb = made["mb"]
     mb.q = mb.neutral()
-    home = sc.view.scene(mb, ground=True).pixels(size=(300, 260), azimuth=-60.0, elevation=20.0)
+    home = sc.view.scene(mb, ground=True).pixels(size=(440, 380), azimuth=-60.0, elevation=20.0)
     mb.q = made["q"]
-    tilted = sc.view.scene(mb, ground=True).pixels(size=(300, 260), azimuth=-60.0, elevation=20.0)
+    tilted = sc.view.scene(mb, ground=True).pixels(size=(440, 380), azimuth=-60.0, elevation=20.0)
     return sheet(home, tilted)
 
 
@@ -101,22 +99,22 @@ def bennett(made: Names) -> np.ndarray:
     shown = []
     for step in (0.0, 0.7, 1.4):
         mb.q = s.advance(q, [step])
-        shown.append(sc.view.scene(mb).pixels(size=(230, 190), azimuth=-60.0, elevation=30.0, zoom=1.2))
+        shown.append(sc.view.scene(mb).pixels(size=(300, 250), azimuth=-60.0, elevation=30.0, zoom=1.2))
     return sheet(*shown)
 
 
 def truss_and_gears(made: Names) -> np.ndarray:
     parts = [made["train"], made["bridge"]]
-    return sheet(*(fitted(sc.view.spy(sc.operators(x).phi), 300) for x in parts))
+    return sheet(*(fitted(sc.view.spy(sc.operators(x).phi), 440) for x in parts))
 
 
 def modes_of(made: Names, numbers: tuple[int, ...], **look: Any) -> np.ndarray:
     """Shapes of modes."""
-    return sheet(*(sc.view.mode(made["modes"], i).pixels(size=(230, 190), **look) for i in numbers))
+    return sheet(*(sc.view.mode(made["modes"], i).pixels(size=(300, 250), **look) for i in numbers))
 
 
 def flexible_arm(made: Names) -> np.ndarray:
-    look = dict(size=(230, 190), azimuth=-50.0, elevation=35.0, zoom=1.2)
+    look = dict(size=(300, 250), azimuth=-50.0, elevation=35.0, zoom=1.2)
     scene = sc.view.scene(made["mb"], made["run"], exaggerate=5.0)
     swinging = sheet(*(scene.pixels(t, **look) for t in (0.0, 0.25, 0.5)))
     return sheet(modes_of(made, (0, 1, 2), azimuth=-50.0, elevation=35.0, zoom=1.2), swinging, down=True)
@@ -132,7 +130,7 @@ def wheel_change(made: Names) -> np.ndarray:
     """The wheel on its hub, in the hands, and where they leave it."""
     scene = sc.view.scene(made["mb"], made["film"](made["parts"]))
     times = (0.0, 3.6, scene.duration)
-    return sheet(*(scene.pixels(t, size=(240, 210), azimuth=-40.0, elevation=18.0, zoom=1.4) for t in times))
+    return sheet(*(scene.pixels(t, size=(300, 260), azimuth=-40.0, elevation=18.0, zoom=1.4) for t in times))
 
 
 #: For each example its pictures: arguments it is given, and what is drawn of what it has made.

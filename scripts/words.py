@@ -113,9 +113,13 @@ def count(source: Path = SOURCE) -> dict[str, Counter[tuple[str, str]]]:
     return counts
 
 
+#: Folders of what is built.
+BUILT = {"_build", "build", "generated", "jupyter_execute"}
+
+
 def count_phrases(folder: Path, *endings: str) -> Counter[str]:
     """Counts of phrases in all files below a folder with one of these endings; built pages are left out."""
-    files = (x for x in folder.rglob("*") if x.suffix in endings and not {"_build", "build"} & {*x.parts})
+    files = (x for x in folder.rglob("*") if x.suffix in endings and not BUILT & {*x.parts})
     return Counter(phrase for path in files for phrase, _ in phrases(path.read_text(encoding="utf-8")))
 
 

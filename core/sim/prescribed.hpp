@@ -1,5 +1,5 @@
 // Dofs whose motion does not follow from forces: prescribed ones (sim/forces/prescribed.py), and those that friction or a stop
-// holds (sim/forces/holding.py).
+// holds (sim/forces/holds.py).
 #pragma once
 
 #include <cmath>

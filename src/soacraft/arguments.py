@@ -76,7 +76,7 @@ def read_path(path: Any, what: str, error: type[SoacraftError] = ModelError) -> 
         ...
     soacraft.errors.ModelError: the log takes a path, as text or as an object of pathlib; got 5.
     """
-    given = fspath(path) if isinstance(path, str | PathLike) else None
-    if not isinstance(given, str) or not given or "\0" in given:
+    text = fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
         raise error(f"{what} takes a path, as text or as an object of pathlib; got {path!r:.60}.")
-    return Path(given)
+    return Path(text)

@@ -39,14 +39,14 @@ class Strict:
 
     def _refusal(self, name: str) -> str:
         """Message of the refusal: why an attribute cannot be set, and the cure."""
-        known = hasattr(type(self), name) or name in self.__dict__
-        why = f"{name} of {self._called()} cannot be set" if known else f"{self._called()} has no attribute {name!r}"
+        exists = hasattr(type(self), name) or name in self.__dict__
+        why = f"{name} of {self._called()} cannot be set" if exists else f"{self._called()} has no attribute {name!r}"
         if name in self._cures:
             return f"{why}; {self._cures[name]}."
         names = [x for x in dir(type(self)) if not x.startswith("_")]
         settable = [x for x in names if _may_set(type(self), x)]
         close = get_close_matches(name, settable, 1, 0.6) or get_close_matches(name, [*names, *self._cures], 2, 0.7)
-        if close and not known:
+        if close and not exists:
             return f"{why}; did you mean {' or '.join(map(repr, close))}?"
         return f"{why}; {self._cures.get('*') or 'what can be set is ' + (', '.join(settable) or 'nothing')}."
 

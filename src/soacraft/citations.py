@@ -97,15 +97,15 @@ def each(source: str) -> tuple[str, ...]:
     >>> each("000 Eq. 2, 28, 004 Eq. 49, Lemma 11")
     ('000 Eq. 2', '000 Eq. 28', '004 Eq. 49', '004 Lemma 11')
     """
-    found, paper, kind = [], "", ""
+    places, paper, kind = [], "", ""
     for part in re.split(r"[,;]\s*", source):
         match = _PLACE.fullmatch(part.strip())
         if match is None:
             continue
         paper, kind = match["paper"] or paper, _KINDS[match["kind"]] if match["kind"] else kind
         if match["number"] and kind:
-            found.append(f"{paper} {kind} {match['number']}")
-    return tuple(found)
+            places.append(f"{paper} {kind} {match['number']}")
+    return tuple(places)
 
 
 def numbered(text: str) -> tuple[list[str], list[str]]:

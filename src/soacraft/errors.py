@@ -173,13 +173,13 @@ class StaleError(SoacraftError, RuntimeError):
     """An expression or handle was made before a structural change of its model."""
 
 
-def near(name: str, known: Iterable[str], have: str = "there are") -> str:
+def near(name: str, names: Iterable[str], have: str = "there are") -> str:
     """The end of a message about an unknown name: what is spelled alike, or what there is.
 
     >>> near("elbo", ["shoulder", "elbow"]), near("x", ["shoulder", "elbow"])
     ("; did you mean 'elbow'?", "; there are 'shoulder', 'elbow'.")
     """
-    listed = list(islice(known, 2000))
+    listed = list(islice(names, 2000))
     close = get_close_matches(name[:80], [each for each in listed if len(each) <= 80], n=3, cutoff=0.5)
     if close:
         return f"; did you mean {' or '.join(map(repr, close))}?"

@@ -14,5 +14,5 @@ from typing import Any
 
 def higher(name: str) -> Callable[..., Any]:
     """The function of that name; its module is imported when it is first asked for."""
-    found: Callable[..., Any] = getattr(import_module(sys.modules["soacraft"]._LATE[name]), name)
-    return found
+    function: Callable[..., Any] = getattr(import_module(sys.modules["soacraft"]._LATE[name]), name)
+    return function

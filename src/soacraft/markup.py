@@ -5,6 +5,7 @@ Cards (`soacraft.cards`) of models, reports and results are made of these.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -83,6 +84,15 @@ def math(latex: str) -> Html:
     return _element(["math", {"alttext": latex}, inside])
 
 
+def image(data: bytes, alt: str, width: int) -> Html:
+    """A PNG picture inside the page, so many pixels wide; nothing is asked for from elsewhere.
+
+    >>> image(b"\\x89PNG", "arm", 20)
+    '<img alt="arm" width="20" src="data:image/png;base64,iVBORw==">'
+    """
+    return Html(f'<img alt="{escape(alt)}" width="{width}" src="data:image/png;base64,{b64encode(data).decode()}">')
+
+
 def _element(element: mathml.Element | str) -> Html:
     if isinstance(element, str):
         return Html(escape(element))
@@ -102,9 +112,9 @@ def numbers(x: Iterable[float]) -> str:
 
 def preformatted(text: str, lines: int = LINES) -> Html:
     """Text with its spaces and lines kept."""
-    kept = text.splitlines()
-    more = f"\n... {len(kept) - lines:,} more lines; print it to see all" if len(kept) > lines else ""
-    shown = "\n".join(line if len(line) <= WIDTH else line[: WIDTH - 3] + "..." for line in kept[:lines])
+    all_lines = text.splitlines()
+    more = f"\n... {len(all_lines) - lines:,} more lines; print it to see all" if len(all_lines) > lines else ""
+    shown = "\n".join(line if len(line) <= WIDTH else line[: WIDTH - 3] + "..." for line in all_lines[:lines])
     return Html(f'<pre style="line-height:1.2">{escape(shown + more)}</pre>')
 
 

@@ -61,14 +61,14 @@ class _Reader:
 
     def row(self, end: str) -> list[Element]:
         """Elements up to a word, which is taken."""
-        made: list[Element] = []
+        elements: list[Element] = []
         while self._now() and self._now() != end:
             if self._now() in ("^", "_"):
-                made.append(self._raised(made.pop() if made else _element("mrow")))
+                elements.append(self._raised(elements.pop() if elements else _element("mrow")))
             else:
-                made.append(self._one())
+                elements.append(self._one())
         self._take()
-        return made
+        return elements
 
     def _raised(self, base: Element) -> Element:
         """A base with what is above and below it."""
@@ -93,14 +93,14 @@ class _Reader:
         """The text in braces, its escapes undone."""
         if self._take() != "{":
             return ""
-        depth, made = 1, ""
+        depth, words = 1, ""
         while self._now():
             word = self._take()
             depth += (word == "{") - (word == "}")
             if not depth:
                 break
-            made += {"\\backslash": "\\", "{": "", "}": ""}.get(word, word[1:] if word[0] == "\\" else word)
-        return made
+            words += {"\\backslash": "\\", "{": "", "}": ""}.get(word, word[1:] if word[0] == "\\" else word)
+        return words
 
     def _one(self) -> Element:
         word = self._now()

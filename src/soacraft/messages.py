@@ -120,16 +120,16 @@ def event(name: str, data: Any) -> str | bytes:
 def fault(asked: int | None, error: BaseException) -> str:
     """An error as a message: the kind and the text of ours; of others the kind alone, since they are mistakes of ours,
     and `place`, a column, where the error has one."""
-    told: dict[str, Any]
+    content: dict[str, Any]
     if isinstance(error, Refusal):
-        told = {"kind": error.kind, "text": str(error)}
+        content = {"kind": error.kind, "text": str(error)}
     elif isinstance(error, SoacraftError):
-        told = {"kind": type(error).__name__, "text": str(error)}
+        content = {"kind": type(error).__name__, "text": str(error)}
     else:
-        told = {"kind": "fault", "text": f"a mistake inside soacraft, please report it: {type(error).__name__}."}
+        content = {"kind": "fault", "text": f"a mistake inside soacraft, please report it: {type(error).__name__}."}
     if isinstance(error, SoacraftError) and error.place is not None:
-        told["place"] = error.place
-    return _text({"id": asked, "error": told})
+        content["place"] = error.place
+    return _text({"id": asked, "error": content})
 
 
 def _text(value: Any) -> str:

@@ -57,8 +57,8 @@ def order_of(labels: Iterable[str], sizes: Iterable[int]) -> Order:
     """The order of these labels, always the same object; labels without entries do not count."""
     pairs = [(label, int(size)) for label, size in zip(labels, sizes, strict=True) if size]
     key = tuple(label for label, _ in pairs), tuple(size for _, size in pairs)
-    made = _ORDERS.get(key)
-    return _ORDERS.setdefault(key, Order(*key)) if made is None else made
+    order = _ORDERS.get(key)
+    return _ORDERS.setdefault(key, Order(*key)) if order is None else order
 
 
 def known_order(value: Any) -> Order | None:

@@ -18,7 +18,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += attrs
-        if tag not in ("input", "br"):
+        if tag not in ("input", "br", "img"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):

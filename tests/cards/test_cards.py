@@ -1,7 +1,12 @@
 """Cards of all kinds: whole, escaped, without scripts or requests, with the numbers and names in them."""
 
+import io
+import re
+from base64 import b64decode
+
 import numpy as np
 import pytest
+from PIL import Image
 from tests.cards.page import HOSTILE, Page
 from tests.model.modal.trees import random_modal
 
@@ -19,7 +24,7 @@ from soacraft.sim import Propagator
 #: All that a card is made of.
 TAGS = set(
     "div style header p details summary table thead tbody tr th td pre code span svg path rect polyline title input "
-    "math mrow mi mn mo mspace msup msub msubsup mover".split()
+    "math mrow mi mn mo mspace msup msub msubsup mover img".split()
 )
 
 
@@ -77,6 +82,14 @@ def hostile_identified():
     return sc.analysis.identify(mb, {"q": q, "v": v, "vdot": vdot, "force": force})
 
 
+def hostile_robot():
+    mb = hostile_arm()
+    mb[HOSTILE].add_geometry(sc.Geometry(HOSTILE, "sphere", (0.5,)))
+    robot = sc.robot.Robot(mb)
+    robot.limb(HOSTILE, base="inertial", tip=HOSTILE)
+    return robot
+
+
 def shown():
     """Every kind of thing that has a card."""
     mb, arm, tree = hostile_model(), hostile_arm(), sc.serial_chain(2)
@@ -117,6 +130,7 @@ def shown():
         "hinge forces": result.hinge_forces,
         "batch": loops.forward_dynamics(np.stack([mb.q, mb.q]), np.stack([mb.v, mb.v]), np.ones(2)),
         "kinematics": sc.inverse_kinematics(tree, {"link2/tip": (1.0, 0.0, -1.0)}, q0=[0.1, 0.2]),
+        "robot": hostile_robot(),
         "propagator": propagator,
         "propagator report": propagator.report(),
         "run": run,
@@ -147,10 +161,13 @@ def test_every_card_is_whole_and_asks_for_nothing(pages):
     for name, (_, html) in pages.items():
         page = Page(html)
         assert set(page.tags) <= TAGS, name
-        keys = {key for key, _ in page.attributes} - ({"oninput"} if name == "identities" else set())
-        assert not {key for key in keys if key in ("src", "href") or key.startswith("on")}, name
+        pictures = [x for key, x in page.attributes if key == "src"]
+        assert all(x.startswith("data:image/png;base64,") for x in pictures), name
+        keys = {key for key, _ in page.attributes if key != "src"} - ({"oninput"} if name == "identities" else set())
+        assert not {key for key in keys if key == "href" or key.startswith("on")}, name
         assert "http" not in html, name
         assert "url(" not in html, name
+        assert page.tags.count("img") == len(pictures) == (name == "robot"), name
         assert len(html) < (60_000 if name != "identities" else 120_000), name
         assert page.text.strip(), name
 
@@ -349,3 +366,18 @@ def test_the_maker_of_a_card_escapes_its_head_and_facts():
     assert page.text.count(HOSTILE) == 4
     assert "left out" not in page.text
     assert Page(card(Html("<span>f</span>"))).tags == ["div", "style", "header", "span"]
+
+
+def test_a_robot_has_its_picture_and_its_limbs():
+    robot = sc.robot.Robot(sc.load("panda"))
+    robot.limb("arm", base="link0", tip="link7")
+    html = robot._repr_html_()
+    (picture,) = re.findall(r'src="data:image/png;base64,([^"]+)"', html)
+    with Image.open(io.BytesIO(b64decode(picture))) as image:
+        opacity = np.asarray(image.convert("RGBA"))[..., 3]
+    assert 0.03 < (opacity > 0).mean() < 0.7
+    text = Page(html).text
+    assert "dofs with a motor 7" in text
+    assert "Limb 'arm' from 'link0' to 'link7'" in text
+    assert "<img" in sc.load("h1")._repr_html_()
+    assert "<img" not in sc.load("arm7")._repr_html_()  # it has no shapes

@@ -85,7 +85,7 @@ TESTS = (
     ),
     (("dispatch",), ("core/test_instruction_sets.py",)),
     (("interrupt", "signals"), ("core/test_interrupt.py",)),
-    (("contact/passage",), ("contact/geometry/test_passage.py", "sim/forces/test_touching.py")),
+    (("contact/passage",), ("contact/geometry/test_passage.py", "sim/forces/test_contact_element.py")),
     (
         ("sim/lanes", "sim/contact/contact_tables"),
         ("sim/test_lanes.py", "sim/steppers/test_stepper.py", "sim/steppers/test_lanes.py",

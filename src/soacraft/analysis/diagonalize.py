@@ -48,22 +48,22 @@ class Coordinates:
     def read(self, what: str, x: Any) -> list[Array]:
         """Columns by body of a vector that fits the batch."""
         name = f"{what} of {self.graph!r}"
-        given = finite(in_order(x, self._order, name), (..., self.nv), name, StateError)
+        values = finite(in_order(x, self._order, name), (..., self.nv), name, StateError)
         try:
-            np.broadcast_shapes(given.shape[:-1], self.batch)
+            np.broadcast_shapes(values.shape[:-1], self.batch)
         except ValueError:
             raise StateError(
-                f"the leading (batch) axes do not agree: {what} {given.shape}, diagonalized at "
+                f"the leading (batch) axes do not agree: {what} {values.shape}, diagonalized at "
                 f"{(*self.batch, self.nv)}."
             ) from None
-        return [given[..., where, None] for where in self.slices]
+        return [values[..., dofs, None] for dofs in self.slices]
 
     def stacked(self, blocks: Blocks) -> Array:
         """Columns by body as a vector with all batch axes."""
         lead = np.broadcast_shapes(self.batch, *{blocks[k].shape[:-2] for k in range(len(self.slices))})
         x = np.empty((*lead, self.nv))
-        for k, where in enumerate(self.slices):
-            x[..., where] = blocks[k][..., 0]
+        for k, dofs in enumerate(self.slices):
+            x[..., dofs] = blocks[k][..., 0]
         return x
 
 
@@ -98,8 +98,8 @@ class Diagonalized:
     def v_of(self, nu: Any, normalized: bool = True) -> Array:
         """The velocity of a nu, or of an eta: v = (I - H psi K)* eta. O(n)."""
         at, factor = self._at, self._at.factor
-        given = at.read("nu" if normalized else "eta", nu)
-        return at.stacked(factor.v(factor.scaled(given, -1) if normalized else given))
+        values = at.read("nu" if normalized else "eta", nu)
+        return at.stacked(factor.v(factor.scaled(values, -1) if normalized else values))
 
     def eps_of(self, force: Any, normalized: bool = True) -> Array:
         """The innovations of a generalized force: m^-1 T, or (I - H psi K) T. O(n)."""
@@ -110,8 +110,8 @@ class Diagonalized:
     def force_of(self, eps: Any, normalized: bool = True) -> Array:
         """The generalized force of innovations: m eps, or (I + H phi K) eps. O(n)."""
         at, factor = self._at, self._at.factor
-        given = at.read("eps", eps)
-        return at.stacked(factor.force(factor.scaled(given, 1) if normalized else given))
+        values = at.read("eps", eps)
+        return at.stacked(factor.force(factor.scaled(values, 1) if normalized else values))
 
     @cached_property
     def factor(self) -> Array:
@@ -151,11 +151,11 @@ def diagonalize(
     p = read_problem("diagonalize", g, q=q, v=v, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
     bias = bias_force(g, p.full("q"), p.full("v"), f_ext, passive=passive, ignore_loops=ignore_loops)
     with np.errstate(all="ignore"):
-        found = _diagonalized(p, bias)
-    for x in (found.nu, found.C_nu, found.C_eta, found.load_eta):
+        result = _diagonalized(p, bias)
+    for x in (result.nu, result.C_nu, result.C_eta, result.load_eta):
         if not np.isfinite(x).all():
             raise not_finite(p, x)
-    return found
+    return result
 
 
 def _diagonalized(p: Problem, bias: Array) -> Diagonalized:

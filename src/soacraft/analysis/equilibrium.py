@@ -112,9 +112,9 @@ def equilibrium(
     """
     check_loops("equilibrium", read_graph("equilibrium", g), False)
     zero = np.zeros(g.nv)
-    given = {"q": g.current.q if q is None else q, "v": v, "force": force}
-    given = {name: zero if x is None else x for name, x in given.items()}
-    p = read_problem("equilibrium", g, **given, f_ext=f_ext, stored=True)
+    arguments = {"q": g.current.q if q is None else q, "v": v, "force": force}
+    arguments = {name: zero if x is None else x for name, x in arguments.items()}
+    p = read_problem("equilibrium", g, **arguments, f_ext=f_ext, stored=True)
     if p.batch:
         raise StateError(f"equilibrium takes one state of {g.name!r}, got a batch {p.batch}.")
     start, rates, load = (p.full(x) for x in ("q", "v", "force"))
@@ -128,13 +128,13 @@ def equilibrium(
             f"{rates[moving[0]]:g}: what moves at a constant rate is fixed=."
         )
 
-    own = np.ix_(mask, mask)
+    block = np.ix_(mask, mask)
 
     def out_of_balance(at: Array) -> Array:
         return np.asarray(inverse_dynamics(g, at, rates, zero, f_ext) - load)
 
     def reduced(at: Array) -> Balance:
-        return Balance(out_of_balance(at)[mask], _stiffness(g, at, rates, f_ext)[own], M[own])
+        return Balance(out_of_balance(at)[mask], _stiffness(g, at, rates, f_ext)[block], M[block])
 
     def move(at: Array, step: Array) -> Array:
         x = np.zeros(g.nv)
@@ -142,10 +142,10 @@ def equilibrium(
         return np.asarray(g.integrate(at, x))
 
     names = tuple(name for name, x in zip(g.dof_names, mask, strict=True) if x)
-    found = balanced(f"equilibrium of {g.name!r}", reduced, move, start, names, step_unit(g))
-    r, moved = out_of_balance(found.q), np.asarray(g.difference(start, found.q))
+    solution = balanced(f"equilibrium of {g.name!r}", reduced, move, start, names, step_unit(g))
+    r, moved = out_of_balance(solution.q), np.asarray(g.difference(start, solution.q))
     return Equilibrium(
-        found.q, names, r + load, r[mask], found.error, found.iterations, found.parts, moved, g.dof_names
+        solution.q, names, r + load, r[mask], solution.error, solution.iterations, solution.parts, moved, g.dof_names
     )
 
 
@@ -246,9 +246,9 @@ def balanced(
         part = 0.5 * (goal - reached)
         if part < SMALLEST_PART:
             _refuse_singular(what, at(q), names, f"at {reached:.4g} of the way")
-            left = float(np.abs(at(q).r).max())
+            off = float(np.abs(at(q).r).max())
             raise ConvergenceError(
-                f"{what} did not converge: from {reached:.4g} of the load no step is small enough, up to {left:.3g} is "
+                f"{what} did not converge: from {reached:.4g} of the load no step is small enough, up to {off:.3g} is "
                 "out of balance there. The load may be too large for it (modes(...) gives the stiffness on the way); "
                 "start from another q, or let other dofs be free."
             )
@@ -276,7 +276,7 @@ def _newton(
     return Balanced(q, np.inf, MOST_STEPS, 0)
 
 
-def _refuse_singular(what: str, at: Balance, names: tuple[str, ...], where: str) -> None:
+def _refuse_singular(what: str, at: Balance, names: tuple[str, ...], when: str) -> None:
     """Raise `SingularError` where dofs have no stiffness, with their names."""
     d = root_of_diagonal(at.M)
     _, s, V = scipy.linalg.svd(at.K / np.outer(d, d))
@@ -288,6 +288,6 @@ def _refuse_singular(what: str, at: Balance, names: tuple[str, ...], where: str)
     which = [repr(names[i]) for i in order if share[i] > 0.1 * share[order[0]]]
     more = f" and {len(which) - NAMED} more" if len(which) > NAMED else ""
     raise SingularError(
-        f"{what}: the stiffness is singular {where}, {', '.join(which[:NAMED])}{more} are free without stiffness. Fix "
+        f"{what}: the stiffness is singular {when}, {', '.join(which[:NAMED])}{more} are free without stiffness. Fix "
         "them (fixed=...), give them springs, or start from another q."
     )

@@ -33,11 +33,11 @@ def refusing_overflow(*open_fields: str) -> Callable[[Callable[P, R]], Callable[
         @wraps(function)
         def refusing(*args: P.args, **kwargs: P.kwargs) -> R:
             with np.errstate(all="ignore"):
-                found = function(*args, **kwargs)
-            for name, x in _arrays("", found):
+                result = function(*args, **kwargs)
+            for name, x in _arrays("", result):
                 if name.removeprefix(".") not in open_fields:
                     finite_or_refused(x, f"the result{name} of {function.__name__}")
-            return found
+            return result
 
         return refusing
 

@@ -39,11 +39,11 @@ class Factor:
 
     def scaled(self, x: Blocks, power: int) -> Stacked:
         """D^(power/2) x, with the symmetric root."""
-        found: Stacked = {}
+        stacked: Stacked = {}
         for k in self.m.nodes:
             s, U = self.roots[k]
-            found[k] = (U * s[..., None, :] ** power) @ (U.mT @ x[k])
-        return found
+            stacked[k] = (U * s[..., None, :] ** power) @ (U.mT @ x[k])
+        return stacked
 
     def eta(self, v: Blocks) -> Stacked:
         """(I + H phi K)* v: V = phi* H* v, eta(k) = v(k) + G*(k) V+(k)."""
@@ -127,8 +127,8 @@ def motion_of(p: Problem) -> Motion:
     A = {
         k: m.A(m.parent(k), k) @ padded(push[..., k, :, :], m.dims[k], m.dims[k]) for k in m.nodes if m.parent(k) >= 0
     }
-    own = scatter(m, m.A, [m.H(k).mT @ x for k, x in enumerate(columns(p, v))])
-    return Motion(A, _rate_of_H(p, q, v), own, scatter(m, m.A, [x[..., None] for x in a]), [x[..., None] for x in b])
+    V_J = scatter(m, m.A, [m.H(k).mT @ x for k, x in enumerate(columns(p, v))])
+    return Motion(A, _rate_of_H(p, q, v), V_J, scatter(m, m.A, [x[..., None] for x in a]), [x[..., None] for x in b])
 
 
 def _rate_of_H(p: Problem, q: Array, v: Array) -> Stacked:
@@ -179,13 +179,13 @@ def rate_of_root(s: Array, U: Array, D_rate: Array) -> Array:
 
 def rate_of_eta(m: SKOModel, ab: ArticulatedBody, rates: Rates, motion: Motion) -> Stacked:
     """d/dt (I + H phi K)* v = Gdot* V+ + G* d/dt V+, at vdot = 0. O(n)."""
-    found: Stacked = {}
+    rates_of_eta: Stacked = {}
     for k in m.nodes:
         V_plus_dot = inboard(m, motion.Vdot, k)
         if k in motion.A:
             V_plus_dot = V_plus_dot + motion.A[k].mT @ motion.V[m.parent(k)]
-        found[k] = rates.G[k].mT @ inboard(m, motion.V, k) + ab.G[k].mT @ V_plus_dot
-    return found
+        rates_of_eta[k] = rates.G[k].mT @ inboard(m, motion.V, k) + ab.G[k].mT @ V_plus_dot
+    return rates_of_eta
 
 
 def coriolis_force(m: SKOModel, motion: Motion) -> Stacked:

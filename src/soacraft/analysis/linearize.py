@@ -209,10 +209,10 @@ def linearize(
     refuse_large((*p.batch, 2 * nv, 2 * nv), f"A of linearize for {g.name!r}", cure)
     A, B = np.zeros((*p.batch, 2 * nv, 2 * nv)), np.zeros((*p.batch, 2 * nv, nv))
     A[..., :nv, :nv], A[..., :nv, nv:] = kinematic_block(p), np.eye(nv)
-    found = forward_dynamics_derivatives(
+    derivatives = forward_dynamics_derivatives(
         g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
-    A[..., nv:, :nv], A[..., nv:, nv:], B[..., nv:, :] = found
+    A[..., nv:, :nv], A[..., nv:, nv:], B[..., nv:, :] = derivatives
     vdot = forward_dynamics(
         g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
@@ -272,6 +272,6 @@ def kinematic_block(p: Problem) -> Array:
         rate = np.einsum("...jkm,...j->...km", dH, vs)  # Hdot* xi
         blocks = np.linalg.pinv(H_T) @ (along - rate - crm(times(H_T, vs)) @ H_T)
         for i in range(len(group.bodies)):
-            where = group.v_index[i]
-            N[..., where[:, None], where] = blocks[..., i, :, :]
+            dofs = group.v_index[i]
+            N[..., dofs[:, None], dofs] = blocks[..., i, :, :]
     return N

@@ -142,8 +142,8 @@ def modes(g: Graph, q: Any, v: Any = None, fixed: Any = None, f_ext: Any = None)
     N = kinematic_block(p)
     K, C = K - C @ N, C - M @ N
     load = load_rate(g, rates, M, [np.asarray(wrench) for _, wrench in p.forces])
-    own = np.ix_(free, free)
-    s = spectrum(M[own], C[own], K[own], load)
+    block = np.ix_(free, free)
+    s = spectrum(M[block], C[block], K[block], load)
     vectors = np.zeros((g.nv, len(s.rates)), complex)
     vectors[free] = s.shapes
     return made_modes(g, at, s.rates, vectors, s.rigid, M)

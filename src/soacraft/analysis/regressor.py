@@ -184,9 +184,9 @@ def _offset(p: Problem) -> Array:
     """J_a vdot, what flexible bodies take, less what external forces, springs and dampers do."""
     offset = np.zeros((*p.batch, p.nv)) - along_dofs(p)
     vdot, flexible = p.given["vdot"], p.layout.flexible
-    for J, where in zip(p.layout.armature, p.layout.hinge_v, strict=True):
+    for J, dofs in zip(p.layout.armature, p.layout.hinge_v, strict=True):
         if J is not None:
-            offset[..., where] += J * vdot[..., where]
+            offset[..., dofs] += J * vdot[..., dofs]
     forces = p.forces
     if p.passive and flexible:
         forces += tuple(x for x in compensation(p.graph) if p.layout.index[x[0].carrier] in flexible)  # type: ignore[index]
@@ -195,10 +195,10 @@ def _offset(p: Problem) -> Array:
     m = p.linear
     pulls = [np.zeros((*p.batch, dim, 1)) for dim in p.layout.dims]
     for frame, wrench in forces:
-        k, given = p.layout.index[frame.carrier], (frame, np.asarray(wrench), wrench.expressed_in)  # type: ignore[index]
-        pulls[k][..., :6, 0] -= p.state.force_on_body(*given)
+        k, applied = p.layout.index[frame.carrier], (frame, np.asarray(wrench), wrench.expressed_in)  # type: ignore[index]
+        pulls[k][..., :6, 0] -= p.state.force_on_body(*applied)
         if k in flexible:
-            pulls[k][..., 6 : 6 + p.layout.modal(k).n, 0] -= p.state.force_on_modes(*given)
+            pulls[k][..., 6 : 6 + p.layout.modal(k).n, 0] -= p.state.force_on_modes(*applied)
     if flexible:
         sko = p.state.sko("body")
         alpha = newton_euler(sko, columns(p, vdot)).alpha

@@ -105,13 +105,13 @@ def _moved(mb: Multibody, other: Multibody, around: dict[Body, Turned], new: Bod
         if body.hinge_name == other.body(new.name).hinge_name:
             continue
         old_q, old_v, old_vdot = state.q[was.q], state.v[was.v], state.vdot[was.v]
-        found = around.get(body)
-        at = part_of(other.body(body.parent.name if found is not None else body.name))
-        if found is None:
+        turned = around.get(body)
+        at = part_of(other.body(body.parent.name if turned is not None else body.name))
+        if turned is None:
             q[at.q], v[at.v], vdot[at.v] = old_q, old_v, old_vdot
         else:
-            q[at.q] = found.q(body.hinge, old_q)
-            v[at.v], vdot[at.v] = (found.v(body.hinge, old_q, x) for x in (old_v, old_vdot))
+            q[at.q] = turned.q(body.hinge, old_q)
+            v[at.v], vdot[at.v] = (turned.v(body.hinge, old_q, x) for x in (old_v, old_vdot))
     return q, v, vdot
 
 

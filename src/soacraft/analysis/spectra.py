@@ -70,7 +70,7 @@ def _without_stiffness(K: Array, load_rate: float) -> Array:
     n = len(K)
     sizes = np.maximum(np.abs(K).max(axis=0), np.abs(K).max(axis=1))
     some = sizes > (NO_RATE * load_rate) ** 2
-    found = np.eye(n)[:, ~some]  # of unit length, as all of them
+    basis = np.eye(n)[:, ~some]  # of unit length, as all of them
     if some.any():
         s = 1.0 / np.sqrt(sizes[some])
         _, values, V = scipy.linalg.svd(K[np.ix_(some, some)] * np.outer(s, s))
@@ -78,8 +78,8 @@ def _without_stiffness(K: Array, load_rate: float) -> Array:
         wide = np.zeros((n, len(null)))
         wide[some] = (null * s).T
         wide /= np.linalg.norm(wide, axis=0)
-        found = np.concatenate([found, wide], axis=1)
-    return found
+        basis = np.concatenate([basis, wide], axis=1)
+    return basis
 
 
 def _orthonormal(X: Array, M: Array) -> Array:
@@ -124,8 +124,8 @@ def _undamped(L: Array, K: Array, rigid: Array) -> tuple[Complex, Complex]:
     """K x = w^2 M x with K that is not symmetric, as of forces that follow their node."""
     half = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True, trans="T")
     values, y = np.linalg.eig(half.T @ K @ half)
-    kept = np.argsort(np.abs(values))[rigid.shape[1] :]
-    return _listed(values[kept].astype(complex), (half @ y[:, kept]).astype(complex), rigid)
+    order = np.argsort(np.abs(values))[rigid.shape[1] :]
+    return _listed(values[order].astype(complex), (half @ y[:, order]).astype(complex), rigid)
 
 
 def _listed(squares: Complex, X: Complex, rigid: Array) -> tuple[Complex, Complex]:
@@ -148,8 +148,8 @@ def _first_order(L: Array, C: Array, K: Array, rigid: Array, left: Array) -> tup
     rate = max(float(np.abs(C).max()), float(np.sqrt(np.abs(K).max()))) or 1.0
     A = np.block([[np.zeros((n, n)), np.eye(n)], [-K / rate**2, -C / rate]])
     values, vectors = np.linalg.eig(A)
-    kept = np.argsort(np.abs(values))[2 * r - singles :]
-    values, X = values[kept] * rate, half @ vectors[:n, kept]
+    nonzero = np.argsort(np.abs(values))[2 * r - singles :]
+    values, X = values[nonzero] * rate, half @ vectors[:n, nonzero]
     chosen = values.imag >= 0.0
     values, X = values[chosen], X[:, chosen]
     order = np.lexsort((values.real, np.abs(values), np.abs(values.imag)))

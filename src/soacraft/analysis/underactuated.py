@@ -136,15 +136,15 @@ def free_base(function: str, g: Graph) -> Body:
     """The one base body of a free-floating model."""
     bases = [g.bodies[k] for k in read_graph(function, g).layout.tree.children(-1)]
     if len(bases) != 1 or not isinstance(bases[0].hinge, Free):
-        found = ", ".join(f"{body.name!r} by {body.hinge!r}" for body in bases[:4]) or "no body"
+        listed = ", ".join(f"{body.name!r} by {body.hinge!r}" for body in bases[:4]) or "no body"
         raise ModelError(
-            f"{function} is for a free-floating model: one base body on a Free() hinge; {g.name!r} has {found}."
+            f"{function} is for a free-floating model: one base body on a Free() hinge; {g.name!r} has {listed}."
         )
     return bases[0]
 
 
-def _problem(function: str, g: Any, q: Any, passive: Any, ignore_loops: Any, **given: Any) -> tuple[Problem, Mask]:
-    p = read_problem(function, g, q=q, ignore_loops=ignore_loops, **given)
+def _problem(function: str, g: Any, q: Any, passive: Any, ignore_loops: Any, **options: Any) -> tuple[Problem, Mask]:
+    p = read_problem(function, g, q=q, ignore_loops=ignore_loops, **options)
     return p, read_prescribed(p.graph, passive, "passive")
 
 
@@ -161,12 +161,12 @@ def _response(p: Problem, passive: Mask) -> tuple[Array, Array]:
 def _solve(p: Problem, passive: Mask, X: Array) -> Array:
     """Mcal_pp^-1 X by articulated bodies on the passive dofs."""
     m = p.linear
-    free = [np.flatnonzero(passive[where]) for where in p.layout.v_slices]
+    free = [np.flatnonzero(passive[dofs]) for dofs in p.layout.v_slices]
     H = [m.H(k)[..., free[k], :] for k in m.nodes]
     partly = SKOModel.trusted(m.tree, m.edges, H, [m.M(k) for k in m.nodes], lock=m.lock)
     ends = np.cumsum([0, *(len(part) for part in free)])
-    found = forward_dynamics(partly, [X[..., ends[k] : ends[k + 1], :] for k in m.nodes]).vdot
+    rates = forward_dynamics(partly, [X[..., ends[k] : ends[k + 1], :] for k in m.nodes]).vdot
     solved = np.empty(np.broadcast_shapes(X.shape, (*p.batch, *X.shape[-2:])))
     for k in m.nodes:
-        solved[..., ends[k] : ends[k + 1], :] = found[k]
+        solved[..., ends[k] : ends[k + 1], :] = rates[k]
     return solved

@@ -22,6 +22,7 @@ STYLE = (
     ".soacraft-card th,.soacraft-card td{text-align:left;vertical-align:top;padding:.1em .7em .1em 0;"
     "border-bottom:1px solid rgba(127,127,127,.2);background:transparent;color:inherit}"
     ".soacraft-card pre{margin:.25em 0;background:transparent;color:inherit}"
+    ".soacraft-card>img{float:right;max-width:40%;margin:0 0 .5em 1em}"
     ".soacraft-card svg{vertical-align:middle;max-width:100%}"
 )
 

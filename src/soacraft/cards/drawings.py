@@ -55,11 +55,11 @@ def sparkline(lines: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]], title: s
     1
     """
     width, height, edge = 220.0, 44.0, 2.0
-    kept = {name: _few(np.asarray(x, float), np.asarray(y, float)) for name, (x, y) in lines.items()}
-    x_low, x_span = _range([x for x, _ in kept.values()])
-    y_low, y_span = _range([y for _, y in kept.values()])
+    curves = {name: _few(np.asarray(x, float), np.asarray(y, float)) for name, (x, y) in lines.items()}
+    x_low, x_span = _range([x for x, _ in curves.values()])
+    y_low, y_span = _range([y for _, y in curves.values()])
     drawn = ""
-    for n, (name, (x, y)) in enumerate(kept.items()):
+    for n, (name, (x, y)) in enumerate(curves.items()):
         across = edge + (width - 2 * edge) * (x - x_low) / x_span
         down = height - edge - (height - 2 * edge) * (y - y_low) / y_span
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, down, strict=True) if np.isfinite(a + b))
@@ -77,11 +77,11 @@ def _few(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> tuple[npt.ND
 
 def _range(values: Sequence[npt.NDArray[np.float64]]) -> tuple[float, float]:
     """The smallest, and how far the largest is from it; of equal ones they are in the middle."""
-    known = np.concatenate(list(values)) if values else np.zeros(0)
-    known = known[np.isfinite(known)]
-    if not len(known):
+    numbers = np.concatenate(list(values)) if values else np.zeros(0)
+    numbers = numbers[np.isfinite(numbers)]
+    if not len(numbers):
         return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
+    low, high = float(numbers.min()), float(numbers.max())
     return (low, high - low) if high > low else (low - 0.5, 1.0)
 
 

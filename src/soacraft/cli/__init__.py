@@ -20,9 +20,9 @@ MODEL = "a model by name (see `soacraft models`), or a model file"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 when a check failed, 2 for a mistake in the call."""
     use_known_characters()
-    given = _parser().parse_args(arguments)
+    parsed = _parser().parse_args(arguments)
     try:
-        status = _run(given)
+        status = _run(parsed)
         sys.stdout.flush()
         return status
     except SoacraftError as error:
@@ -72,46 +72,46 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(parsed: argparse.Namespace) -> int:
     from soacraft.cli import model_files
 
-    if given.verb == "models":
+    if parsed.verb == "models":
         return model_files.list_models()
-    if given.verb == "include-dir":
+    if parsed.verb == "include-dir":
         from soacraft.files.headers import include_dir
 
         print(include_dir())
         return 0
-    if given.verb == "sim":
-        return systems.do(given)
-    if given.verb == "campaign":
-        return campaigns.do(given)
-    how = Loading.given(given)
-    if given.verb == "tour":
+    if parsed.verb == "sim":
+        return systems.do(parsed)
+    if parsed.verb == "campaign":
+        return campaigns.do(parsed)
+    how = Loading.given(parsed)
+    if parsed.verb == "tour":
         from soacraft.cli.tour import tour
 
-        if given.model == "system":
+        if parsed.model == "system":
             from soacraft.cli.tour_system import tour_system
 
             return tour_system()
-        if given.model == "sim":
+        if parsed.model == "sim":
             from soacraft.cli.tour_sim import tour_sim
 
             return tour_sim()
-        return tour(given.model, how)
-    if given.verb == "shell":
+        return tour(parsed.model, how)
+    if parsed.verb == "shell":
         from soacraft.cli.shell import shell
 
-        return shell(given.model, given.axes, given.command, how)
-    if given.verb == "view":
+        return shell(parsed.model, parsed.axes, parsed.command, how)
+    if parsed.verb == "view":
         from soacraft.cli.view import view
 
-        return view(given.model, given.port, not given.no_open, how)
-    if given.verb == "info":
-        return model_files.info(given.model, given.report, how)
-    if given.verb == "convert":
-        return model_files.convert(given.model, given.out, given.strict, how)
-    return model_files.check(given.model, how)
+        return view(parsed.model, parsed.port, not parsed.no_open, how)
+    if parsed.verb == "info":
+        return model_files.info(parsed.model, parsed.report, how)
+    if parsed.verb == "convert":
+        return model_files.convert(parsed.model, parsed.out, parsed.strict, how)
+    return model_files.check(parsed.model, how)
 
 
 def __dir__() -> list[str]:

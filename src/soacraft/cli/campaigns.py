@@ -43,38 +43,38 @@ def add_parser(verbs: Any) -> None:
         act.add_argument("--root", action="append", default=[], metavar="FOLDER", help="where model files may be")
 
 
-def do(given: argparse.Namespace) -> int:
+def do(parsed: argparse.Namespace) -> int:
     """Run a command; the exit status: 1 where runs are missing or failed."""
-    c = opened(given)
-    if given.act == "run":
-        c.run(given.workers, given.cluster, read_shard(given.shard), given.again, progress=True)
+    c = opened(parsed)
+    if parsed.act == "run":
+        c.run(parsed.workers, parsed.cluster, read_shard(parsed.shard), parsed.again, progress=True)
         print(c.status())
         return 0
-    print(c.status() if given.act == "status" else c.report())
-    if given.act == "report" and given.csv:
-        c.table().write(given.csv)
+    print(c.status() if parsed.act == "status" else c.report())
+    if parsed.act == "report" and parsed.csv:
+        c.table().write(parsed.csv)
     table = c.table()
     return 0 if len(table.rows) == c.runs and table.ok.all() else 1
 
 
-def opened(given: argparse.Namespace) -> Campaign:
+def opened(parsed: argparse.Namespace) -> Campaign:
     """The campaign of a folder, with what was named on the command line."""
     from soacraft.cli.systems import classes_of
     from soacraft.sim import Campaign
     from soacraft.sim.campaigns.source import named_function
 
-    if given.maker or given.measure:
+    if parsed.maker or parsed.measure:
         sys.path.insert(0, "")  # as python -m has it
     measures = {}
-    for text in given.measure:
+    for text in parsed.measure:
         name, _, function = text.partition("=")
         if not function:
             raise CampaignError(f"--measure is written NAME=MODULE:FUNCTION, got {text!r:.80}.")
         measures[name] = named_function(function)
-    runs = getattr(given, "runs", None)
-    system = given.maker or given.system
-    classes = classes_of(given.classes)
-    return Campaign.open(given.folder, system, measures, classes, given.root, runs, given.accept_changes)
+    runs = getattr(parsed, "runs", None)
+    system = parsed.maker or parsed.system
+    classes = classes_of(parsed.classes)
+    return Campaign.open(parsed.folder, system, measures, classes, parsed.root, runs, parsed.accept_changes)
 
 
 def read_shard(text: str | None) -> tuple[int, int] | None:

@@ -46,11 +46,11 @@ class Loading:
         >>> Loading(lenient=True).code("arm7")
         "mb = sc.load('arm7', lenient=True)"
         """
-        given = [repr(model)]
-        given += ["root=sc.Free()"] * self.free
-        given += [f"mesh_roots={self.mesh_roots!r}"] * bool(self.mesh_roots)
-        given += ["lenient=True"] * self.lenient
-        return f"mb = sc.load({', '.join(given)})"
+        arguments = [repr(model)]
+        arguments += ["root=sc.Free()"] * self.free
+        arguments += [f"mesh_roots={self.mesh_roots!r}"] * bool(self.mesh_roots)
+        arguments += ["lenient=True"] * self.lenient
+        return f"mb = sc.load({', '.join(arguments)})"
 
     def load(self, model: str, strict: bool = False) -> sc.Multibody:
         """The model of a file, or one by name."""

@@ -71,9 +71,9 @@ def _written(mb: sc.Multibody, out: Path, strict: bool) -> ImportReport:
 
 def check(model: str, how: Loading = AS_IT_IS) -> int:
     """Look for mistakes in a model; 1 when there are some."""
-    found = sc.check(how.load(model))
-    print(found)
-    return 0 if found.ok else 1
+    report = sc.check(how.load(model))
+    print(report)
+    return 0 if report.ok else 1
 
 
 def list_models() -> int:

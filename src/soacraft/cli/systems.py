@@ -41,19 +41,19 @@ def add_parser(verbs: Any) -> None:
         )
 
 
-def do(given: argparse.Namespace) -> int:
+def do(parsed: argparse.Namespace) -> int:
     """Run a command; the exit status."""
     from soacraft.sim import load_system
 
-    s = load_system(given.file, classes_of(given.classes), roots=given.root)
-    return {"run": run, "show": show, "check": check}[given.act](s, given)
+    s = load_system(parsed.file, classes_of(parsed.classes), roots=parsed.root)
+    return {"run": run, "show": show, "check": check}[parsed.act](s, parsed)
 
 
 def classes_of(files: list[str]) -> list[Any]:
     """The classes of components and assemblies that programs define. They are run, as Python runs a module."""
     from soacraft.sim import Assembly, Component
 
-    found = []
+    kinds = []
     for i, file in enumerate(files):
         if not Path(file).is_file():
             raise SystemFileError(f"--classes {file}: there is no such file.")
@@ -62,37 +62,37 @@ def classes_of(files: list[str]) -> list[Any]:
             raise SystemFileError(f"--classes {file}: a program of Python is needed, with the suffix .py.")
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
-        mine = [x for x in vars(module).values() if isinstance(x, type) and issubclass(x, Component | Assembly)]
-        found += [x for x in mine if x.__module__ == module.__name__]
-    return found
+        in_module = [x for x in vars(module).values() if isinstance(x, type) and issubclass(x, Component | Assembly)]
+        kinds += [x for x in in_module if x.__module__ == module.__name__]
+    return kinds
 
 
-def run(s: System, given: argparse.Namespace) -> int:
+def run(s: System, parsed: argparse.Namespace) -> int:
     """Run it, and print the run, its balance and its events."""
-    for text in given.set:
+    for text in parsed.set:
         set_parameter(s, text)
-    served = s.serve() if given.serve else None
+    served = s.serve() if parsed.serve else None
     try:
         if served is not None:
             host, port = served.address
             print(f"served at {host}:{port}, token {served.token}", flush=True)
-        made = s.run(
-            given.time, log=given.log, until=given.until, signals=given.signals or "**", progress=True, pace=given.pace,
-            checkpoint=given.checkpoint,
+        result = s.run(
+            parsed.time, log=parsed.log, until=parsed.until, signals=parsed.signals or "**", progress=True,
+            pace=parsed.pace, checkpoint=parsed.checkpoint,
         )  # fmt: skip
     finally:
         if served is not None:
             served.close()
-    print(made)
-    if made.stopped_by:
-        print(f"stopped by {made.stopped_by}")
-    for x in made.events[:20]:
+    print(result)
+    if result.stopped_by:
+        print(f"stopped by {result.stopped_by}")
+    for x in result.events[:20]:
         print(f"t = {x.t:.9g} s: {x.name}")
-    if len(made.events) > 20:
-        print(f"... {len(made.events) - 20} more events")
-    if made.work:
-        print(made.check())
-    for path in (given.log, given.checkpoint):
+    if len(result.events) > 20:
+        print(f"... {len(result.events) - 20} more events")
+    if result.work:
+        print(result.check())
+    for path in (parsed.log, parsed.checkpoint):
         if path is not None:
             print(f"wrote {path}")
     return 0
@@ -112,18 +112,18 @@ def set_parameter(s: System, text: str) -> None:
     s.params[name.strip()] = read
 
 
-def show(s: System, given: argparse.Namespace) -> int:
+def show(s: System, parsed: argparse.Namespace) -> int:
     """Print what it is made of."""
-    if given.port:
-        print(s.explain(given.port))
-    elif given.mermaid:
+    if parsed.port:
+        print(s.explain(parsed.port))
+    elif parsed.mermaid:
         print(s.to_mermaid())
     else:
         print(f"{s!r}\n\n{s.tree()}\n\nsignals\n{s.signals()}\n\nschedule\n{s.schedule()}")
     return 0
 
 
-def check(s: System, given: argparse.Namespace) -> int:
+def check(s: System, parsed: argparse.Namespace) -> int:
     """Say whether it is wired as it should be."""
     try:
         s.check()

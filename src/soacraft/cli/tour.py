@@ -238,9 +238,9 @@ def _sensitivities(t: Tour, mb: sc.Multibody, ops: Any) -> None:
     t.check("it is trace(D.inv * D_i) (000 Eq. 48)", gap / size)
 
 
-def _slope_gap(expr: sc.Operator, body: str, found: sc.Operator) -> float:
+def _slope_gap(expr: sc.Operator, body: str, slope: sc.Operator) -> float:
     """Distance of the formula in the paper from `expr.diff`."""
-    return relative_norm(expr.diff(body) - found)
+    return relative_norm(expr.diff(body) - slope)
 
 
 def _every_identity(t: Tour) -> None:

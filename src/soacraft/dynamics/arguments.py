@@ -175,12 +175,12 @@ def read_prescribed(graph: Graph, prescribed: Any, what: str = "prescribed") -> 
         return np.array(items, dtype=np.bool_)
     mask = np.zeros(graph.nv, dtype=np.bool_)
     for item in items:
-        where = _dofs(graph, item, what)
-        if mask[where].any():
+        dofs = _dofs(graph, item, what)
+        if mask[dofs].any():
             raise StateError(
                 f"the {what} dofs of {graph.name!r} name {item!r} twice; a mask is made of True and False."
             )
-        mask[where] = True
+        mask[dofs] = True
     return mask
 
 

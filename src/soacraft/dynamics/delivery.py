@@ -106,9 +106,9 @@ def not_finite(p: Problem, value: Array | None = None, cause: SoacraftError | No
     if value is not None:
         at, shape = tuple(np.argwhere(~np.isfinite(value))[0].tolist()), value.shape
     axes = len(p.batch)
-    where = state_text(at[:axes], p.batch) if shape[:axes] == p.batch else ""
+    state = state_text(at[:axes], p.batch) if shape[:axes] == p.batch else ""
     inputs = f" ({sizes})" if sizes else ""
     return StateError(
-        f"{where}the result of {p.function} for {p.graph.name!r} is not finite: numbers of this size overflow{inputs}. "
+        f"{state}the result of {p.function} for {p.graph.name!r} is not finite: numbers of this size overflow{inputs}. "
         "Check the units and the state."
     )

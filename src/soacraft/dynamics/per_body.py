@@ -206,8 +206,8 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
             return self._array[index]
         node = self._frame(index)
         if isinstance(node, Body):
-            where: Any = (..., self._source.place[node], *(slice(None),) * self._source.rank)
-            return self._array[where]
+            entry: Any = (..., self._source.place[node], *(slice(None),) * self._source.rank)
+            return self._array[entry]
         if self._source.of_node is None:
             raise ModelError(f"{self.kind} are those of bodies; {node.full_name!r} is not a body.")
         return self._source.of_node(self._state, node)

@@ -45,9 +45,9 @@ def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = Fal
         )
     model = CompiledModel.of(layout)
     if model is None:
-        own = next(body for body in layout.bodies if not CompiledModel.knows(body.hinge))
+        body = next(x for x in layout.bodies if not CompiledModel.knows(x.hinge))
         raise ModelFileError(
-            f"{mb.name!r} cannot be saved for C++: hinge {own.hinge_name!r} is a {type(own.hinge).__name__}, which "
+            f"{mb.name!r} cannot be saved for C++: hinge {body.hinge_name!r} is a {type(body.hinge).__name__}, which "
             "only Python knows. Use a built-in hinge."
         )
     in_python = [*layout.compensated, *([] if layout.sprung_in_vain is None else [layout.sprung_in_vain])]

@@ -115,11 +115,11 @@ def _by_name(text: str) -> Multibody:
         return BUILTIN[name]()
     if name in library.index():
         return library.read(name)
-    known = [*BUILTIN, *library.index()]
-    close = get_close_matches(name, known, n=2, cutoff=0.5)
+    names = [*BUILTIN, *library.index()]
+    close = get_close_matches(name, names, n=2, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
     raise ModelFileError(
-        f"there is no model {text!r:.60}.{hint} There are {', '.join(repr(each) for each in known)}; "
+        f"there is no model {text!r:.60}.{hint} There are {', '.join(repr(each) for each in names)}; "
         f"a model file is named with its suffix: {READABLE}."
     )
 

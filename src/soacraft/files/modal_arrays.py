@@ -55,35 +55,35 @@ def parts_of(data: ModalData) -> tuple[dict[str, Array], dict[str, tuple[str, ..
 
 def data_of(arrays: Mapping[str, Array], texts: Mapping[str, Sequence[str]]) -> ModalData:
     """The modal data of such arrays and texts; `ModelError` for what is missing, unknown or wrong."""
-    left = dict(arrays)
+    unread = dict(arrays)
 
     def needed(name: str) -> Array:
-        if name not in left:
+        if name not in unread:
             raise ModelError(f"the array {name!r} is missing.")
-        return left.pop(name)
+        return unread.pop(name)
 
-    given: dict[str, Any] = {name: needed(name) for name in _NEEDED}
-    given |= {name: left.pop(name) for name in _MORE if name in left}
+    parts_of_data: dict[str, Any] = {name: needed(name) for name in _NEEDED}
+    parts_of_data |= {name: unread.pop(name) for name in _MORE if name in unread}
     for name in ("nodes", "fe_nodes", "recovery"):
         if len(set(texts[name])) < len(texts[name]):
             raise ModelError(f"a name of {name!r} occurs twice.")
     nodes = {}
     for k, name in enumerate(texts["nodes"]):
         R, l, gam, lam = (needed(f"node{k}.{x}") for x in _NODE)
-        nodes[name] = ModalNode(_pose(R, l, name), gam, lam, *(left.pop(f"node{k}.{x}", None) for x in _NODE_MORE))
+        nodes[name] = ModalNode(_pose(R, l, name), gam, lam, *(unread.pop(f"node{k}.{x}", None) for x in _NODE_MORE))
     names = texts["fe_nodes"]
     if names:
-        more = [left.pop(f"fe.{x}", None) for x in _NODE_MORE]
-        given["fe_nodes"] = _stacked(names, [needed(f"fe.{x}") for x in _NODE], more)
+        more = [unread.pop(f"fe.{x}", None) for x in _NODE_MORE]
+        parts_of_data["fe_nodes"] = _stacked(names, [needed(f"fe.{x}") for x in _NODE], more)
     recovery = {name: needed(f"recovery{k}") for k, name in enumerate(texts["recovery"])}
     skin = None
-    if any(f"skin.{x}" in left for x in (*_SKIN, *_SKIN_MORE)):
+    if any(f"skin.{x}" in unread for x in (*_SKIN, *_SKIN_MORE)):
         parts: dict[str, Any] = {x: needed(f"skin.{x}") for x in _SKIN}
-        skin = ModalSkin(**parts | {x: left.pop(f"skin.{x}") for x in _SKIN_MORE if f"skin.{x}" in left})
-    if left:
-        raise ModelError(f"the array {next(iter(left))!r:.60} belongs to no modal data.")
-    given |= {name: tuple(texts[name]) for name in ("modes", "kinds", "notes")}
-    return ModalData(**given, nodes=nodes, recovery=recovery, skin=skin)
+        skin = ModalSkin(**parts | {x: unread.pop(f"skin.{x}") for x in _SKIN_MORE if f"skin.{x}" in unread})
+    if unread:
+        raise ModelError(f"the array {next(iter(unread))!r:.60} belongs to no modal data.")
+    parts_of_data |= {name: tuple(texts[name]) for name in ("modes", "kinds", "notes")}
+    return ModalData(**parts_of_data, nodes=nodes, recovery=recovery, skin=skin)
 
 
 def _parts(node: ModalNode) -> dict[str, Array | None]:

@@ -111,8 +111,8 @@ def from_json(data: bytes, file: str = "", folder: Path | None = None) -> Multib
 
 def _placed(error: msgspec.DecodeError) -> str:
     """The text of an error with its place first, as in all our errors."""
-    text, found, place = str(error).partition(" - at `")
-    return f"at {place[:-1]:.200}: {cut(text)}" if found else cut(text)
+    text, separator, place = str(error).partition(" - at `")
+    return f"at {place[:-1]:.200}: {cut(text)}" if separator else cut(text)
 
 
 def refuse_bulk(data: bytes, file: str) -> None:
@@ -137,14 +137,14 @@ def refuse_parts(model: schema.Model, file: str) -> None:
 
 def _require_version(data: bytes, file: str) -> None:
     try:
-        found = msgspec.json.decode(data, type=schema.Header).format
+        version = msgspec.json.decode(data, type=schema.Header).format
     except msgspec.ValidationError:
         raise ModelFileError(
             f'{file}: is not a soacraft model: it must be an object with "format": "{schema.FORMAT}".'
         ) from None
-    if found != schema.FORMAT:
+    if version != schema.FORMAT:
         raise ModelFileError(
-            f"{file}: is of the format {found!r:.60}, this version of soacraft reads {schema.FORMAT!r}; load it with "
+            f"{file}: is of the format {version!r:.60}, this version of soacraft reads {schema.FORMAT!r}; load it with "
             "the program that wrote it and save it again, or update soacraft."
         )
 
@@ -186,13 +186,13 @@ def write_native(mb: Multibody, path: Path) -> None:
             f"cannot write {str(path)!r}: the model takes {len(data)} bytes, and files of more than {MAX_BYTES} bytes "
             "are not read."
         )
-    made = [file for file in side.files if not file.exists()]
+    missing = [file for file in side.files if not file.exists()]
     try:
         for file, content in side.files.items():
             write_bytes(file, content)
         write_bytes(path, data)
     except ModelFileError:
-        for file in made:
+        for file in missing:
             file.unlink(missing_ok=True)
         raise
 

@@ -49,8 +49,8 @@ def own_state(mb: Multibody, body: Body) -> tuple[Array, Array, Array]:
     """q, v and vdot of a body's hinge and modes."""
     layout = mb.layout
     k = layout.index[body]
-    own = layout.v_slices[k]
-    return mb.q[layout.q_slices[k]], mb.v[own], mb.vdot[own]
+    dofs = layout.v_slices[k]
+    return mb.q[layout.q_slices[k]], mb.v[dofs], mb.vdot[dofs]
 
 
 # -- writing ---------------------------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def kept_report(report: ImportReport | None) -> ImportReport | None:
     """Report without the entries that every load adds again."""
     if report is None:
         return None
-    kept = [x for x in report.entries if not is_said_anew(x)]
-    return ImportReport(kept) if kept or len(kept) == len(report) else None
+    entries = [x for x in report.entries if not is_said_anew(x)]
+    return ImportReport(entries) if entries or len(entries) == len(report) else None
 
 
 def is_said_anew(entry: Any) -> bool:

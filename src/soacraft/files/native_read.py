@@ -115,8 +115,8 @@ class Reader:
             self._refuse_cycle(set(range(len(bodies))) - set(order), number)
         return order
 
-    def _refuse_cycle(self, left: set[int], number: dict[str, int]) -> None:
-        bodies, up = self.model.bodies, min(left)
+    def _refuse_cycle(self, unplaced: set[int], number: dict[str, int]) -> None:
+        bodies, up = self.model.bodies, min(unplaced)
         place: dict[int, int] = {}
         while up not in place:
             place[up] = len(place)
@@ -214,19 +214,19 @@ class Reader:
         return Pose.unchecked(R, p)
 
     def _passive(self, x: schema.Passive, hinge: kinds.Hinge, place: str) -> Passive:
-        told = {name: getattr(x, name) for name in Passive.by_dof}
-        for name, given in told.items():
-            self._sized(given, hinge.nv, f"{place}.{name}", "dofs")
+        by_name = {name: getattr(x, name) for name in Passive.by_dof}
+        for name, numbers in by_name.items():
+            self._sized(numbers, hinge.nv, f"{place}.{name}", "dofs")
         self._sized(x.rest, hinge.nq, f"{place}.rest", "coordinates")
-        return Passive(rest=x.rest, **{name: 0.0 if y is None else np.array(y) for name, y in told.items()})
+        return Passive(rest=x.rest, **{name: 0.0 if y is None else np.array(y) for name, y in by_name.items()})
 
     def _limits(self, x: schema.Limits, hinge: kinds.Hinge, place: str) -> Limits:
-        found = {}
+        by_name = {}
         for name, none in (("lower", -np.inf), ("upper", np.inf), ("velocity", np.inf), ("effort", np.inf)):
-            given = getattr(x, name)
-            self._sized(given, hinge.nv, f"{place}.{name}", "dofs")
-            found[name] = none if given is None else np.array([none if y is None else y for y in given])
-        return Limits(**found)
+            numbers = getattr(x, name)
+            self._sized(numbers, hinge.nv, f"{place}.{name}", "dofs")
+            by_name[name] = none if numbers is None else np.array([none if y is None else y for y in numbers])
+        return Limits(**by_name)
 
     def _sized(self, x: Sequence[Any] | None, size: int, place: str, of: str) -> None:
         if x is not None and len(x) != size:
@@ -266,20 +266,20 @@ class Reader:
         for i, x in enumerate(self.model.loops):
             hinge = self._hinge(x.hinge, f"$.loops[{i}].hinge")
             with self.at(f"$.loops[{i}]"):
-                told = dict(x.attributes)
-                if "one_sided" in told:  # a rope
-                    if told.pop("one_sided") is not True or not isinstance(hinge, kinds.Spherical) or x.active:
+                attributes = dict(x.attributes)
+                if "one_sided" in attributes:  # a rope
+                    if attributes.pop("one_sided") is not True or not isinstance(hinge, kinds.Spherical) or x.active:
                         raise ModelError(f"loop {x.name!r} is one-sided, and no rope: that is an inactive Spherical().")
-                    mb.add_rope(x.name, x.a, x.b, told.pop("length", None), told)
+                    mb.add_rope(x.name, x.a, x.b, attributes.pop("length", None), attributes)
                 else:
-                    mb.close_loop(x.name, x.a, x.b, hinge, x.active, told)
+                    mb.close_loop(x.name, x.a, x.b, hinge, x.active, attributes)
         for i, y in enumerate(self.model.couplings):
             with self.at(f"$.couplings[{i}]"):
-                told = dict(y.attributes)
-                one_sided = told.pop("one_sided", False)
+                attributes = dict(y.attributes)
+                one_sided = attributes.pop("one_sided", False)
                 if one_sided and y.active:
                     raise ModelError(f"coupling {y.name!r} is one-sided, so it must not be active.")
-                mb.couple(y.name, y.terms, y.offset, bool(one_sided) or y.active, told, one_sided)
+                mb.couple(y.name, y.terms, y.offset, bool(one_sided) or y.active, attributes, one_sided)
         for i, z in enumerate(self.model.tendons):
             with self.at(f"$.tendons[{i}]"):
                 mb.add_tendon(z.name, z.terms, _law(z.stiffness), _law(z.damping), z.rest, z.attributes)
@@ -332,10 +332,10 @@ class Reader:
         self._sized(x.vdot, hinge.nv + modes, f"{place}.vdot", f"dofs{of}")
         neutral = np.concatenate([np.asarray(hinge.neutral(), dtype=np.float64), np.zeros(modes)])
         q = neutral if x.q is None else np.array(x.q)
-        own = q[: hinge.nq]
+        values = q[: hinge.nq]
         with self.at(f"{place}.q"):
-            unit = kinds.normalize_of(hinge, own, f"q of hinge {body.hinge_name!r}")
-        if np.abs(unit - own).max(initial=0.0) > ORTHONORMAL:
+            unit = kinds.normalize_of(hinge, values, f"q of hinge {body.hinge_name!r}")
+        if np.abs(unit - values).max(initial=0.0) > ORTHONORMAL:
             q = np.concatenate([unit, q[hinge.nq :]])
         v, vdot = (np.zeros(hinge.nv + modes) if y is None else np.array(y) for y in (x.v, x.vdot))
         return q, v, vdot

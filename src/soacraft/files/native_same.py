@@ -34,8 +34,8 @@ def same(a: Multibody, b: Multibody) -> list[str]:
     ours, theirs = dict(_facts(a)), dict(_facts(b))
     places = [place for place in dict.fromkeys([*ours, *theirs]) if _differ(ours, theirs, place)]
     if places:  # names of files may be relative to two folders, and lead to the same files
-        whole, whole2 = dict(_facts(a, a.mesh_folder)), dict(_facts(b, b.mesh_folder))
-        places = [place for place in places if _differ(whole, whole2, place)]
+        facts, whole2 = dict(_facts(a, a.mesh_folder)), dict(_facts(b, b.mesh_folder))
+        places = [place for place in places if _differ(facts, whole2, place)]
     return [f"{place}: {_shown(ours, place)} and {_shown(theirs, place)}" for place in places]
 
 

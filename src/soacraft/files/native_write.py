@@ -97,13 +97,13 @@ def _body(mb: Multibody, body: Body, number: dict[str, int], users: dict[int, Bo
 
 def hinge_of(hinge: kinds.Hinge, what: str) -> Any:
     """The object of a built-in hinge; a class of the user's own is refused."""
-    made = HINGES.get(type(hinge))
-    if made is None:
+    maker = HINGES.get(type(hinge))
+    if maker is None:
         raise ModelFileError(
             f"{what} is a {type(hinge).__name__}, a class of your own, which a model file cannot hold; the format "
             f"knows {', '.join(kind.__name__ for kind in HINGES)}."
         )
-    return made(**{name: _plain(value) for name, value in hinge.parameters().items()})
+    return maker(**{name: _plain(value) for name, value in hinge.parameters().items()})
 
 
 def _plain(value: Any) -> Any:
@@ -113,16 +113,16 @@ def _plain(value: Any) -> Any:
 
 
 def _passive(body: Body) -> schema.Passive | None:
-    given = body.passive
-    rest = None if given.rest is None else _numbers(given.rest)
-    found = schema.Passive(rest=rest, **{name: _unless_zero(getattr(given, name)) for name in given.by_dof})
-    return None if found == schema.Passive() else found
+    passive = body.passive
+    rest = None if passive.rest is None else _numbers(passive.rest)
+    written = schema.Passive(rest=rest, **{name: _unless_zero(getattr(passive, name)) for name in passive.by_dof})
+    return None if written == schema.Passive() else written
 
 
 def _limits(body: Body) -> schema.Limits | None:
     limits = body.limits
-    found = {name: _bounds(getattr(limits, name), name, body) for name in _NO_BOUND}
-    return schema.Limits(**found) if any(x is not None for x in found.values()) else None
+    bounds = {name: _bounds(getattr(limits, name), name, body) for name in _NO_BOUND}
+    return schema.Limits(**bounds) if any(x is not None for x in bounds.values()) else None
 
 
 def _bounds(x: Array, name: str, body: Body) -> tuple[float | None, ...] | None:
@@ -137,8 +137,8 @@ def _bounds(x: Array, name: str, body: Body) -> tuple[float | None, ...] | None:
 
 def _inertia(inertia: Inertia) -> schema.Inertia | None:
     moment = None if _same_bits(inertia.moment, np.zeros((3, 3))) else _plain(inertia.moment)
-    found = schema.Inertia(inertia.mass, _unless_zero(inertia.com), moment)
-    return None if found.com is None and moment is None and _same_bits(np.array(inertia.mass), 0.0) else found
+    written = schema.Inertia(inertia.mass, _unless_zero(inertia.com), moment)
+    return None if written.com is None and moment is None and _same_bits(np.array(inertia.mass), 0.0) else written
 
 
 def _pose(pose: Pose, what: str) -> schema.Pose | None:
@@ -149,8 +149,8 @@ def _pose(pose: Pose, what: str) -> schema.Pose | None:
             f"{what} has a rotation that is off orthonormal by {gap:.3g}, more than the {ORTHONORMAL:g} a model file "
             "may have; make it again with Pose(pose.rotation, pose.translation)."
         )
-    found = schema.Pose(None if _same_bits(R, np.eye(3)) else _plain(R), _unless_zero(p))
-    return None if found == schema.Pose() else found
+    written = schema.Pose(None if _same_bits(R, np.eye(3)) else _plain(R), _unless_zero(p))
+    return None if written == schema.Pose() else written
 
 
 def _nodes(carrier: Carrier) -> tuple[schema.Node, ...]:

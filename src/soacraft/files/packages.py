@@ -41,11 +41,11 @@ class Packages:
     @cached_property
     def _own(self) -> dict[str, list[Path]]:
         """The folders given and the ancestors of the first, nearest first, by their names as packages."""
-        found: dict[str, list[Path]] = {}
+        folders: dict[str, list[Path]] = {}
         for folder in (*self._folders, *self._above):
             for name in {folder.name, self._manifests.get(folder, "")} - {""}:
-                found.setdefault(name, []).append(folder)
-        return found
+                folders.setdefault(name, []).append(folder)
+        return folders
 
     @cached_property
     def _manifests(self) -> dict[Path, str]:
@@ -60,8 +60,8 @@ class Packages:
 
     def _next_to(self, name: str) -> list[Path]:
         """The package of that name in the folder that holds the file's own package, or in its workspace."""
-        own = next((each for each in (self._folders[0], *self._above) if each in self._manifests), None)
-        near = [] if own is None else [own.parent / name]
+        manifest = next((each for each in (self._folders[0], *self._above) if each in self._manifests), None)
+        near = [] if manifest is None else [manifest.parent / name]
         near += [self._workspace[name]] if name in self._workspace else []
         return [each for each in near if _has_manifest(each)]
 
@@ -89,21 +89,21 @@ def manifest_name(folder: Path) -> str:
     """The name in the `package.xml` of a folder, '' where there is none."""
     try:
         with open(os.path.join(folder, _MANIFEST), "rb") as file:
-            found = _NAME.search(file.read(64 * 1024))
+            match = _NAME.search(file.read(64 * 1024))
     except OSError:
         return ""
-    return "" if found is None else found[1].decode("utf-8", "replace")
+    return "" if match is None else match[1].decode("utf-8", "replace")
 
 
 def _packages_in(folders: Sequence[Path]) -> dict[str, Path]:
     """The packages in folders by name, the first of a name: the folders, what is in them, and one folder deeper."""
-    found: dict[str, Path] = {}
+    packages: dict[str, Path] = {}
     for count, place in enumerate(_candidates(folders)):
         if _has_manifest(place):
-            found.setdefault(manifest_name(place) or place.name, place)
+            packages.setdefault(manifest_name(place) or place.name, place)
         if count >= _MOST:
             break
-    return found
+    return packages
 
 
 def _candidates(folders: Sequence[Path]) -> Iterator[Path]:

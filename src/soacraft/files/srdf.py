@@ -89,14 +89,14 @@ def _known(r: Reading, element: Element, attribute: str, kind: str, names: Itera
 def _refuse_circles(r: Reading) -> None:
     """Refuse groups that hold themselves, also by way of others. O(n)."""
     inside: dict[str, Any] = {x.name: x.attributes["groups"] for x in r.records if x.kind == "group"}
-    left = dict(inside)
-    while left:
-        done = [name for name, groups in left.items() if not any(each in left for each in groups)]
+    unresolved = dict(inside)
+    while unresolved:
+        done = [name for name, groups in unresolved.items() if not any(each in unresolved for each in groups)]
         if not done:
-            shown = ", ".join(f"{name!r:.80}" for name in list(left)[:6])
+            shown = ", ".join(f"{name!r:.80}" for name in list(unresolved)[:6])
             raise ModelFileError(f"{r.file}: groups hold each other in a circle: {shown}.")
         for name in done:
-            del left[name]
+            del unresolved[name]
 
 
 # -- one function for each element ------------------------------------------------------------------------------
@@ -126,18 +126,18 @@ def _group_state(r: Reading, element: Element, names: Names) -> object:
     return _whole(r, element, state, "group_state")
 
 
-def _whole(r: Reading, element: Element, made: Group, kind: str) -> object:
+def _whole(r: Reading, element: Element, group: Group, kind: str) -> object:
     """Read all that is inside an element, and then keep it."""
     r.note("recorded", f"is kept in mb.records as {kind!r}")
     r.report_now(element, f"srdf/{kind}")
     for child in element.children:
-        r.walk(child, f"srdf/{kind}/{child.tag}", made)
+        r.walk(child, f"srdf/{kind}/{child.tag}", group)
     lists: dict[str, Any]
     if kind == "group":
-        lists = {"links": made.links, "joints": made.joints, "chains": made.chains, "groups": made.groups}
+        lists = {"links": group.links, "joints": group.joints, "chains": group.chains, "groups": group.groups}
     else:
-        lists = {"group": made.of, "joints": made.joints, "values": made.values}
-    r.records.append(Record(kind, made.name, lists))
+        lists = {"group": group.of, "joints": group.joints, "values": group.values}
+    r.records.append(Record(kind, group.name, lists))
     return REPORTED
 
 
@@ -180,11 +180,11 @@ _OPTIONAL = frozenset({"reason", "parent_group"})
 
 
 def _one(r: Reading, element: Element, names: Names) -> None:
-    known = {"link": names.links, "joint": names.joints, "group": names.groups}
+    by_kind = {"link": names.links, "joint": names.joints, "group": names.groups}
     read: dict[str, Any] = {}
     for attribute, kind in _NAMED[element.tag].items():
         if attribute in element.attributes or attribute not in _OPTIONAL:
-            named = _known(r, element, attribute, kind, known[kind]) if kind else r.label(element, attribute)
+            named = _known(r, element, attribute, kind, by_kind[kind]) if kind else r.label(element, attribute)
             read[attribute] = named
     r.owner = read.get("name", "")
     _keep(r, element.tag, read.pop("name", ""), read)

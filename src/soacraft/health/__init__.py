@@ -58,13 +58,13 @@ def check(mb: Multibody | SubGraph) -> HealthReport:
         raise ModelError(f"check takes a Multibody or a sub-graph of one, got {mb!r:.60}.")
     findings: list[Finding] = []
     hinges = [body.hinge for body in mb.bodies] + [loop.hinge for loop in mb.loops]
-    own = any(type(hinge) not in HINGES for hinge in hinges)
+    custom = any(type(hinge) not in HINGES for hinge in hinges)
     with np.errstate(all="ignore"):
         for name, look in CHECKS.items():
             try:
                 findings.extend(look(mb))
             except Exception as problem:
-                if not (own or isinstance(problem, SoacraftError | ArithmeticError | np.linalg.LinAlgError)):
+                if not (custom or isinstance(problem, SoacraftError | ArithmeticError | np.linalg.LinAlgError)):
                     raise  # our own mistake must not pass for the model's
                 findings.append(_failed(name, problem))
     return HealthReport(mb.name, findings)

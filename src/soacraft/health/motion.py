@@ -35,9 +35,9 @@ def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
     if all(beyond_doubt(graph.sko(graph.state(q=each))) for each in q):
         return
     for k, relative in smallest_inertias(graph.sko(graph.state(q=q))).items():
-        body, own = graph.bodies[k], q[:, graph.layout.hinge_q[k]]
+        body, coordinates = graph.bodies[k], q[:, graph.layout.hinge_q[k]]
         lost = [i for i, x in enumerate(np.broadcast_to(relative, (3,))) if x <= SMALLEST]
-        locked = [i for i in lost if is_locked(body.hinge, own[i])]
+        locked = [i for i in lost if is_locked(body.hinge, coordinates[i])]
         for which, text, cure in (
             (locked, "is in gimbal lock", "keep away from it, or use a spherical hinge"),
             ([i for i in lost if i not in locked], "has no inertia to move",
@@ -185,8 +185,8 @@ def drawn_state(graph: Graph, seed: int) -> Drawn:
     q, v, vdot = scaled_random_state(graph, seed)
     if not any(graph.layout.modal(k).geometric for k in graph.layout.flexible):
         return Drawn(q, v, vdot, 1.0, ())
-    straight, own, part = q.copy(), graph.layout.own.q, 1.0
-    straight[own] = 0.0
+    straight, modes, part = q.copy(), graph.layout.own.q, 1.0
+    straight[modes] = 0.0
     there = {k for k, x in smallest_inertias(graph.sko(graph.state(q=straight))).items() if x > SMALLEST}
 
     def lost(at: Array) -> tuple[int, ...]:
@@ -199,10 +199,10 @@ def drawn_state(graph: Graph, seed: int) -> Drawn:
     first = lost(q)
     while part > LEAST_BENT and lost(q):
         part *= 0.5
-        q[own] *= 0.5
+        q[modes] *= 0.5
     if first:  # with a margin
         part *= MARGIN
-        q[own] *= MARGIN
+        q[modes] *= MARGIN
     return Drawn(q, v, vdot, part, first)
 
 

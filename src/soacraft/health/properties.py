@@ -111,8 +111,8 @@ def _least(law: float | Curve, what: str) -> float:
     if not isinstance(law, Curve):
         return law
     moving = law.x != 0.0
-    found = law.y[moving] / law.x[moving] if what == "damping" else np.diff(law.y) / np.diff(law.x)
-    return float(found.min())
+    slopes = law.y[moving] / law.x[moving] if what == "damping" else np.diff(law.y) / np.diff(law.x)
+    return float(slopes.min())
 
 
 def check_own_hinges(graph: Graph) -> Iterator[Finding]:

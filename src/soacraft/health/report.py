@@ -40,10 +40,10 @@ class HealthReport:
 
     def __init__(self, name: str, findings: Iterable[Finding] = ()) -> None:
         self.name = name
-        self.findings = tuple(sorted(findings, key=lambda found: _rank(found.severity)))
+        self.findings = tuple(sorted(findings, key=lambda finding: _rank(finding.severity)))
 
     def _with(self, severity: str) -> tuple[Finding, ...]:
-        return tuple(found for found in self.findings if found.severity == severity)
+        return tuple(finding for finding in self.findings if finding.severity == severity)
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -281,10 +281,10 @@ def _placing(rows: Constraints, bounds: Bounds) -> tuple[Array, Array]:
     J, r = rows.jacobian() / rows.common_units[:, None] / bounds.units, rows.residual / rows.common_units
     if all(x.hinge.holonomic for x in rows.graph.loops if x.active):
         return J, r
-    parts = [np.eye(where.stop - where.start) for _, where in rows.places]
-    for i, (loop, (_, where)) in enumerate(zip(rows.loops, rows.places, strict=False)):
+    parts = [np.eye(place.stop - place.start) for _, place in rows.places]
+    for i, (loop, (_, place)) in enumerate(zip(rows.loops, rows.places, strict=False)):
         if not loop.closure.hinge.holonomic:
-            T_ab, scale = seen_from(rows.state, loop), rows.common_units[where]
+            T_ab, scale = seen_from(rows.state, loop), rows.common_units[place]
             parts[i] = placing_rows(loop.closure.hinge, T_ab, loop.Q, scale, rows.measure.length)
     E = block_diag(*parts)
     return E @ J, E @ r

@@ -73,8 +73,8 @@ class Bounds:
         """The nearest coordinates within the limits; fixed ones as they are."""
         q = np.array(q)
         bounded = ~self.fixed & (self.place >= 0)
-        where = self.place[bounded]
-        q[where] = np.clip(q[where], self.lower[bounded], self.upper[bounded])
+        places = self.place[bounded]
+        q[places] = np.clip(q[places], self.lower[bounded], self.upper[bounded])
         for ball in self.balls:
             w = ball.rotation(q)
             angle = float(np.linalg.norm(w))
@@ -117,9 +117,9 @@ class Bounds:
         uniform = rng.uniform(np.where(bounded, self.lower, 0.0), np.where(bounded, self.upper, 1.0), size)
         dv[:, bounded] = (uniform - np.where(self.place >= 0, q[self.place], 0.0))[:, bounded]
         drawn = np.array(graph.integrate(np.broadcast_to(q, (count, len(q))), np.where(self.free, dv, 0.0)))
-        where = self.place[~self.fixed & (self.place >= 0)]
+        places = self.place[~self.fixed & (self.place >= 0)]
         low, high = (x[~self.fixed & (self.place >= 0)] for x in (self.lower, self.upper))
-        drawn[:, where] = np.clip(drawn[:, where], low, high)
+        drawn[:, places] = np.clip(drawn[:, places], low, high)
         return np.array([self.inside(x) for x in drawn]) if self.balls else drawn
 
     def scattered(self, q: Array, rng: np.random.Generator, spread: float) -> Array:

@@ -63,10 +63,10 @@ def check_answer(
     rows = task.rows
     if not closures <= tolerance:
         off = np.abs(residual_of_rows(task, vdot))
-        name, where = max(rows.places, key=lambda x: float((off / rows.units)[x[1]].max(initial=0.0)))
+        name, place = max(rows.places, key=lambda x: float((off / rows.units)[x[1]].max(initial=0.0)))
         raise LoopError(
             f"no acceleration satisfies the closures of {rows.graph.name!r}: {kind(rows, name)} {name!r} keeps a "
-            f"residual of {off[where].max():.3g}. Closures that repeat others contradict them here: the rank changes "
+            f"residual of {off[place].max():.3g}. Closures that repeat others contradict them here: the rank changes "
             "at this configuration, or what drives them does not agree."
         )
     if not motion <= tolerance:

@@ -188,9 +188,9 @@ class CompiledClosures:
         """All coordinates from those known; None when one that must be known is not."""
         closures = self.plan.closures
         guess = closures.neutral.copy()
-        for name, where in closures.starts.items():
+        for name, place in closures.starts.items():
             if name in theta:
-                guess[where] = theta[name]
+                guess[place] = theta[name]
             elif name in closures.follows:
                 return None
         return guess

@@ -201,22 +201,22 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
     for i, (aims, start) in enumerate(zip(aims_of(graph, wanted, batch, met), each_q, strict=True)):
         begun = perf_counter()
         bounds.check_fixed(start)
-        where = tuple(map(int, np.unravel_index(i, batch))) if batch else None
+        index = tuple(map(int, np.unravel_index(i, batch))) if batch else None
         quick = reach(bounds, aims, start, int(steps), int(starts) > 1)
         if quick is not None:
             gaps = {aim.name: gap for aim, gap in zip(aims, quick.gaps, strict=True)}
             answers.append(_Found(quick.q, True, "", gaps, {}, quick.iterations, 1))
             continue
         search = Search(graph, bounds, aims, closed, begun + seconds)
-        answer = _solve(search, start, int(starts), int(seed), int(steps), bool(allow_partial), where)
+        answer = _solve(search, start, int(starts), int(seed), int(steps), bool(allow_partial), index)
         if not answer.point.done and not allow_partial:
-            raise ConvergenceError(_missed(answer, where))
+            raise ConvergenceError(_missed(answer, index))
         answers.append(answer.found)
     return _result(graph, bounds, batch, answers)
 
 
 def _solve(
-    search: Search, q0: Array, starts: int, seed: int, steps: int, partial: bool, where: tuple[int, ...] | None
+    search: Search, q0: Array, starts: int, seed: int, steps: int, partial: bool, index: tuple[int, ...] | None
 ) -> _Answer:
     """The first point that is done, or the best of all starts; how many there were, and whether there can be none."""
     best: Point | None = None
@@ -236,7 +236,7 @@ def _solve(
             break
     if best is None:
         assert search.nearest is not None
-        raise LoopError(_open(search, search.nearest, count, _loop_proof(search, q0), where))
+        raise LoopError(_open(search, search.nearest, count, _loop_proof(search, q0), index))
     if not best.done:
         best = search.descend(best, steps)
     if not best.done and not proof:
@@ -340,11 +340,11 @@ def _starts_text(count: int) -> str:
     return "one start" if count == 1 else f"{count} starts"
 
 
-def _entry(where: tuple[int, ...] | None) -> str:
-    return f" in state {where} of the batch" if where else ""
+def _entry(index: tuple[int, ...] | None) -> str:
+    return f" in state {index} of the batch" if index else ""
 
 
-def _missed(answer: _Answer, where: tuple[int, ...] | None) -> str:
+def _missed(answer: _Answer, index: tuple[int, ...] | None) -> str:
     """Message about the targets that are missed at the best point, and their gaps; about a proof that they cannot be
     met; and the cure.
     """
@@ -357,18 +357,18 @@ def _missed(answer: _Answer, where: tuple[int, ...] | None) -> str:
         gap_texts += f", with limits reached at {', '.join(stops[:8])}{', ...' if len(stops) > 8 else ''}"
     if answer.proof:
         return (
-            f"the targets of {graph.name!r} cannot be met{_entry(where)}: {answer.proof}. "
+            f"the targets of {graph.name!r} cannot be met{_entry(index)}: {answer.proof}. "
             f"{'From q0' if answer.starts == 1 else 'At the nearest approach'} {gap_texts}. Move the targets, free "
             "more dofs, or pass allow_partial=True for the nearest approach."
         )
     return (
-        f"the targets of {graph.name!r} were not met from {_starts_text(answer.starts)}{_entry(where)}: at the nearest "
+        f"the targets of {graph.name!r} were not met from {_starts_text(answer.starts)}{_entry(index)}: at the nearest "
         f"approach {gap_texts}. Whether they can be met is not known: try more starts, another seed or q0, move the "
         "targets, free more dofs, or pass allow_partial=True."
     )
 
 
-def _open(search: Search, rows: Constraints, starts: int, proof: str, where: tuple[int, ...] | None) -> str:
+def _open(search: Search, rows: Constraints, starts: int, proof: str, index: tuple[int, ...] | None) -> str:
     """Message about the loops that do not close, and their gaps; about a proof that they cannot."""
     graph = search.graph
     openings = [f"loop {x.name!r} stays open by {gap_text(x)}" for x in rows.loops if x.opening > search.closed]
@@ -379,7 +379,7 @@ def _open(search: Search, rows: Constraints, starts: int, proof: str, where: tup
     how = f"cannot close{fixed}" if proof else f"did not close from {_starts_text(starts)}{fixed}"
     why = f" ({proof})" if proof else ""
     return (
-        f"the loops of {graph.name!r} {how}{_entry(where)}: at the nearest approach {'; '.join(openings[:3])}{why}. "
+        f"the loops of {graph.name!r} {how}{_entry(index)}: at the nearest approach {'; '.join(openings[:3])}{why}. "
         "Free more dofs, start from another q0, or pass limits=False."
     )
 

@@ -61,7 +61,7 @@ def scaled_rows(rows: Constraints, only: Collection[str] | None = None) -> tuple
     G = sizes.scaled(rows.jacobian())
     if only is None:
         return G, sizes, None
-    parts = [np.arange(where.start, where.stop) for name, where in rows.places if name in only]
+    parts = [np.arange(place.start, place.stop) for name, place in rows.places if name in only]
     numbers = np.concatenate([np.zeros(0, dtype=np.intp), *parts]).astype(np.intp)
     return G[numbers], sizes, numbers
 

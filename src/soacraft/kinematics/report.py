@@ -193,10 +193,10 @@ def _violations(rows: Constraints, tolerance: float) -> tuple[Violation, ...]:
     rate = natural_rate(Task(rows, np.zeros(rows.graph.nv), (), {}))
     violations = []
     ties: list[LoopRows | CouplingRow] = [*rows.loops, *rows.couplings]
-    for x, (_, where) in zip(ties, rows.places, strict=True):
+    for x, (_, place) in zip(ties, rows.places, strict=True):
         distance, angle = (x.distance, x.angle) if isinstance(x, LoopRows) else (abs(x.residual), 0.0)
-        speed = float(np.abs(rows.speed[where]).max(initial=0.0))
-        drift = float(np.abs(rows.speed[where] / rows.units[where]).max(initial=0.0))
+        speed = float(np.abs(rows.speed[place]).max(initial=0.0))
+        drift = float(np.abs(rows.speed[place] / rows.units[place]).max(initial=0.0))
         drift = drift / rate if rate else drift
         violations.append(Violation(x.name, distance, angle, speed, x.opening, drift, tolerance))
     return tuple(violations)

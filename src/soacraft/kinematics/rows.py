@@ -166,9 +166,9 @@ class Constraints:
             return [loop_rows(self.graph, self.state, x, lengths[x.name], self._guess.get(x.name)) for x in loops]
         unpacked, row, at = [], 0, 0
         for i, closure in enumerate(loops):
-            rows, where = slice(row, row + 6 - closure.hinge.nv), slice(at, at + closure.hinge.nq)
-            unpacked.append(_unpacked(self.state, closure, self.measure, self.arrays, i, rows, where))
-            row, at = rows.stop, where.stop
+            rows, coordinates = slice(row, row + 6 - closure.hinge.nv), slice(at, at + closure.hinge.nq)
+            unpacked.append(_unpacked(self.state, closure, self.measure, self.arrays, i, rows, coordinates))
+            row, at = rows.stop, coordinates.stop
         return unpacked
 
     @cached_property
@@ -273,9 +273,9 @@ class Constraints:
     def open_by(self) -> Array:
         """The residual of what should be closed, (m): zero for driven closures."""
         residual = self.residual.copy()
-        for name, where in self.places if self.driven else ():
+        for name, place in self.places if self.driven else ():
             if name in self.driven:
-                residual[where] = 0.0
+                residual[place] = 0.0
         return residual
 
     @property
@@ -346,7 +346,7 @@ def loop_rows(graph: Graph, state: State, closure: Closure, length: float, guess
 
 
 def _unpacked(
-    state: State, closure: Closure, measure: Measure, x: RowArrays, i: int, rows: slice, where: slice
+    state: State, closure: Closure, measure: Measure, x: RowArrays, i: int, rows: slice, coordinates: slice
 ) -> LoopRows:
     """The rows of one closure out of those of all."""
     layout = state.graph.layout
@@ -360,7 +360,7 @@ def _unpacked(
                 on_frame = x.Q[rows] if frame is closure.b else -x.Q[rows] @ _pose_between(state, closure).phi().T
                 block, gamma = on_frame @ node_block(state, frame), gamma + on_frame @ node_bias(state, frame)
             W[k] = W[k] + block if k in W else block
-    return LoopRows(closure, x.theta[where], x.Q[rows], W, gamma, x.residual[rows], x.gap[i], x.speed[rows],
+    return LoopRows(closure, x.theta[coordinates], x.Q[rows], W, gamma, x.residual[rows], x.gap[i], x.speed[rows],
                     measure.loops[closure.name], x.R_ab[i])  # fmt: skip
 
 

@@ -174,15 +174,15 @@ def _moves(
         way = math.dist(ends[1], here)
         Pi = modal_block(one.state, end) if k in layout.flexible else None
         while k >= 0 and (k not in both or Pi is not None):
-            where, modes = layout.v_slices[k], slice(layout.hinge_v[k].stop, layout.v_slices[k].stop)
+            dofs, modes = layout.v_slices[k], slice(layout.hinge_v[k].stop, layout.v_slices[k].stop)
             if Pi is not None:  # modes move what is carried on, at here
                 T[modes] += _norms(Pi[:3].T)
                 S[modes] += _norms(Pi[3:].T) + way * _norms(Pi[:3].T)
             if k in both:
                 break
             way, here = way + math.dist(here, at[k]), at[k]
-            T[where] += turns[where]
-            S[where] += slides[where] + way * turns[where]
+            T[dofs] += turns[dofs]
+            S[dofs] += slides[dofs] + way * turns[dofs]
             child, k = k, parents[k]
             Pi = None if flex is None else flex.Pi_riding.get(child)
             if Pi is not None and flex is not None:

@@ -108,10 +108,10 @@ class Task:
         if not self.drives:
             return x
         kinds: list[LoopRows | CouplingRow] = [*self.rows.loops, *self.rows.couplings]
-        for row, (name, where) in zip(kinds, self.rows.places, strict=True):
+        for row, (name, place) in zip(kinds, self.rows.places, strict=True):
             if name in self.drives:
                 pair = self.drives[name]
-                x[where] = of_loop(row, *pair) if isinstance(row, LoopRows) else pair[which]
+                x[place] = of_loop(row, *pair) if isinstance(row, LoopRows) else pair[which]
         return x
 
     def with_prescribed(self, dofs: list[int], vdot: Array) -> Task:
@@ -208,16 +208,16 @@ def body_forces(rows: Constraints, multipliers: Array) -> Forces:
     bodies at the frames of the closure, in the axes of those."""
     forces: list[tuple[Frame, Wrench]] = []
     flexible = set(rows.graph.layout.flexible)
-    for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
+    for loop, (_, place) in zip(rows.loops, rows.places, strict=False):
         for k, W in loop.W.items():
             if k not in flexible:
-                f = -W[:, :6].T @ multipliers[where]
+                f = -W[:, :6].T @ multipliers[place]
                 forces.append((rows.graph.layout.bodies[k], Wrench(f[:3], f[3:])))
         if flexible.intersection(loop.W):
             X = seen_from(rows.state, loop).phi().T
             for frame, map_ in ((loop.closure.b, loop.Q), (loop.closure.a, -loop.Q @ X)):
                 if isinstance(frame.carrier, Body) and frame.carrier._modal is not None:
-                    f = -map_.T @ multipliers[where]
+                    f = -map_.T @ multipliers[place]
                     forces.append((frame, Wrench(f[:3], f[3:])))
     return tuple(forces)
 

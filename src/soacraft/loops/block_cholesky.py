@@ -147,17 +147,17 @@ class BlockCholesky:
 
     def _null_space(self) -> Array:
         """A basis of the null space, but for rows that meet no other: they are at rest in every solution."""
-        where: list[tuple[int, int, int]] = []  # front, place in its dropped rows, row
+        dropped: list[tuple[int, int, int]] = []  # front, place in its dropped rows, row
         for number, f in enumerate(self._fronts):
             for a, row in enumerate(f.dropped):
                 if max(self._touched[row], np.abs(f.Y[:, a]).max(initial=0.0)) > PIVOT_ZERO:
-                    where.append((number, a, int(row)))
-        N = np.zeros((len(self._touched), len(where)))
+                    dropped.append((number, a, int(row)))
+        N = np.zeros((len(self._touched), len(dropped)))
         by_number: dict[int, list[tuple[int, int]]] = {}
-        for column, (number, a, row) in enumerate(where):
+        for column, (number, a, row) in enumerate(dropped):
             N[row, column] = 1.0
             by_number.setdefault(number, []).append((a, column))
-        if where:
+        if dropped:
             for number in range(len(self._fronts) - 1, -1, -1):
                 f = self._fronts[number]
                 if len(f.kept):

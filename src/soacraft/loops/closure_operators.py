@@ -99,7 +99,7 @@ class ClosedBinding(GraphBinding):
     def closure(self) -> Space:
         """The space of the rows: one block for each closure and coupling."""
         places = self.task().rows.places
-        sizes = [where.stop - where.start for _, where in places]
+        sizes = [place.stop - place.start for _, place in places]
         return Space("closure", [name for name, _ in places], sizes, self.owner)
 
     @cached_property

@@ -111,9 +111,9 @@ def forward_dynamics_derivatives(
     p = solver._read("forward_dynamics_derivatives", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     refuse_nonholonomic(p)
     outs, fine = _compiled(solver, p)
-    for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
+    for i, (index, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
         if not fine[i]:
-            with in_state(p.batch, where):
+            with in_state(p.batch, index):
                 d, _ = at_task(solver, solver._task(state, one["force"], forces, {}, passive=p.passive))
                 for to, x in zip(outs, (*d, *d._forces), strict=True):
                     to[i] = x

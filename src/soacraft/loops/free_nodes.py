@@ -114,20 +114,20 @@ class FreeNodes:
         """Rows C, and their terms that do not depend on the accelerations."""
         rows, slices = self.task.rows, self.task.graph.layout.v_slices
         C, besides = sparse.lil_array((rows.size, self.size)), np.zeros(rows.size)
-        for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
-            besides[where] = loop.gamma
+        for loop, (_, place) in zip(rows.loops, rows.places, strict=False):
+            besides[place] = loop.gamma
             for k, W in loop.W.items():
-                C[where, self.at[k]] = W
-        for row, (_, where) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
-            besides[where] = row.gamma
+                C[place, self.at[k]] = W
+        for row, (_, place) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
+            besides[place] = row.gamma
             total = np.zeros((1, self.size))
             for i, rate in row.rates.items():
                 k = next(k for k, x in enumerate(slices) if x.start <= i < x.stop)
                 hinge_row = rate * self.H_inv[k][i - slices[k].start, None]
                 for node, block in self._step(k, hinge_row):
                     total[:, self.at[node]] += block
-                besides[where] -= hinge_row @ self.sko.a(k)
-            C[where, :] = total
+                besides[place] -= hinge_row @ self.sko.a(k)
+            C[place, :] = total
         return C.tocsr(), besides
 
     def _forces(self) -> Array:

@@ -109,15 +109,15 @@ class Ties:
         self.probe = np.random.default_rng(0).standard_normal(rows.size)
         """Some multipliers."""
         place: list[tuple[int, int]] = []
-        for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
-            place += [(i, k) for k in loop.W for i in range(where.start, where.stop)]
+        for loop, (_, at) in zip(rows.loops, rows.places, strict=False):
+            place += [(i, k) for k in loop.W for i in range(at.start, at.stop)]
         self._of_loops = len(place)
         terms: dict[tuple[int, int], int] = {}
         rates: list[tuple[int, int]] = []
-        for coupling, (_, where) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
+        for coupling, (_, at) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
             for i in coupling.rates:
                 k = bodies.body_of_dof[i]
-                rates.append((terms.setdefault((where.start, k), len(terms)), i - bodies.first_dof[k]))
+                rates.append((terms.setdefault((at.start, k), len(terms)), i - bodies.first_dof[k]))
         number: dict[tuple[int, int], int] = {}
         self._own = _whole([number.setdefault(x, len(place) + len(number)) for x in terms])
         self._inner = _whole([t for t, (_, k) in enumerate(terms) if bodies.parents[k] >= 0])

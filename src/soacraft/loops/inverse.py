@@ -71,14 +71,14 @@ def force_for(task: Task, choice: Partition, vdot_i: Array, actuated: Mask | Non
     required = np.array(answer(p, None)) - task.besides
     wanted = X.T @ required
     force = np.zeros(p.nv)
-    where = choice.independent if actuated is None else np.flatnonzero(actuated)
-    force[where] = np.linalg.lstsq(X[where].T, wanted, rcond=None)[0]
+    driven = choice.independent if actuated is None else np.flatnonzero(actuated)
+    force[driven] = np.linalg.lstsq(X[driven].T, wanted, rcond=None)[0]
     d, none = rows.measure.dofs, np.zeros(rows.size)
     largest = max(energy_of(task, none), float(np.abs(required / d).max(initial=0.0)))
     unmet = np.abs((X.T @ force - wanted) / d[choice.independent]).max(initial=0.0)
     if unmet > tolerance * max(largest, float(np.abs(wanted / d[choice.independent]).max(initial=0.0))):
         raise LoopError(
-            f"forces at {', '.join(map(repr, dofs_named(rows, where))) or 'no dofs'} cannot give {rows.graph.name!r} "
+            f"forces at {', '.join(map(repr, dofs_named(rows, driven))) or 'no dofs'} cannot give {rows.graph.name!r} "
             f"these accelerations: {unmet:.3g} of the generalized force is left. Actuate dofs that move all of "
             f"{', '.join(map(repr, names))}."
         )
@@ -124,6 +124,6 @@ def _left(task: Task, vdot: Array, tolerance: float) -> tuple[float, str, float]
     if not len(off):
         return 0.0, "", 0.0
     worst = int(np.argmax(off / units))
-    name = next(name for name, where in task.rows.places if where.start <= worst < where.stop)
+    name = next(name for name, place in task.rows.places if place.start <= worst < place.stop)
     largest = max(acceleration_of(task, vdot, np.zeros(len(off))), float(np.abs(task.Udot / units).max()))
     return float(off[worst]), name, tolerance * largest * float(units[worst])

@@ -151,7 +151,7 @@ def _placed(rows: Constraints, sizes: Sizes, independent: Indices) -> tuple[Arra
             E = placing_rows(loop.closure.hinge, target, loop.Q, rows.common_units[at], rows.measure.length)
         parts.append(E @ G[at])
     parts += [G[at] for _, at in rows.places[len(rows.loops) :]]
-    where, moving, c = np.concatenate(parts), np.zeros(rows.graph.nv, dtype=np.bool_), sizes.dofs
+    placing, moving, c = np.concatenate(parts), np.zeros(rows.graph.nv, dtype=np.bool_), sizes.dofs
     moving[independent] = True
-    choice = choose(where, wanted=moving)
-    return expansion(where, choice) * c[choice.independent] / c[:, None], choice.independent
+    choice = choose(placing, wanted=moving)
+    return expansion(placing, choice) * c[choice.independent] / c[:, None], choice.independent

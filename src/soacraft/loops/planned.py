@@ -353,9 +353,9 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
             self._turns = theta[0]
         rest = np.concatenate([residuals_of, q, v], axis=1)
         if not fine.all():
-            for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
+            for i, (index, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
                 if not fine[i]:
-                    with in_state(p.batch, where):
+                    with in_state(p.batch, index):
                         task = self._task(state, one["force"], forces, drives[i], passive=p.passive)
                         answer = self._solve(task)
                         vdot[i], rest[i] = answer.vdot, self._rest(task, answer)
@@ -401,7 +401,7 @@ def _solver(kind: type[PlannedSolver], graph: Graph, choices: dict[str, Any], me
 def _forces(task: Task, x: Answer) -> list[Array]:
     """The multipliers as wrenches and numbers."""
     parts = [np.zeros(0)]
-    for i, (_, where) in enumerate(task.rows.places):
-        part = x.multipliers[where]
+    for i, (_, place) in enumerate(task.rows.places):
+        part = x.multipliers[place]
         parts.append(task.rows.loops[i].wrench(part) if i < len(task.rows.loops) else part)
     return parts

@@ -68,7 +68,7 @@ class Compliance:
         X: Stacked = {k: sko.H(k).T @ self.D_inv[k] @ sko.H(k) for k in sko.nodes}
         self._Upsilon = _backend.backward_lyapunov(sko, self.psi, X)
         self._still = _still(sko)
-        self.list = [_Row(where) for _, where in rows.places]
+        self.list = [_Row(place) for _, place in rows.places]
         for row, loop in zip(self.list, rows.loops, strict=False):
             row.sources = [self._climb(k, W) for k, W in loop.W.items() if not self._still[k]]
         for row, coupling in zip(self.list[len(rows.loops) :], rows.couplings, strict=True):

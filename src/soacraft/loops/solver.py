@@ -145,9 +145,9 @@ class Solver(PlannedSolver):
         answers, fine = np.empty((2, count, p.nv)), np.zeros(count, dtype=np.bool_)
         if tried is not None:
             answers[0], answers[1], fine = tried
-        for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
+        for i, (index, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
             if not fine[i]:
-                with in_state(p.batch, where):
+                with in_state(p.batch, index):
                     task = self._task(state, _without(one["force"], dofs), forces, drives[i], passive=p.passive)
                     answers[:, i] = self._mixed(task, dofs, one["vdot"])
                     self._prescribe(task, dofs)
@@ -204,10 +204,10 @@ class Solver(PlannedSolver):
         tried = attempt(0)
         if tried is not None:
             result, fine = tried
-        for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
+        for i, (index, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
             if fine[i]:
                 continue
-            with in_state(p.batch, where):
+            with in_state(p.batch, index):
                 task = self._task(state, np.zeros(p.nv), forces, drives[i], passive=p.passive)
                 choice = self._choice(task.rows)
                 vdot_i = self._independent_part(task, choice, one["vdot_independent"], named)

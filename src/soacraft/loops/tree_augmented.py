@@ -160,7 +160,7 @@ def _by_singular_values(task: Task, choice: Partition) -> Answer:
 def factored(rows: Constraints) -> tuple[Compliance, BlockCholesky]:
     """The compliance of the closures and its factorization."""
     compliance = Compliance(rows, rows.graph.sko(rows.state))
-    sizes = [where.stop - where.start for _, where in rows.places]
+    sizes = [place.stop - place.start for _, place in rows.places]
     return compliance, BlockCholesky(sizes, compliance.blocks, compliance.reference)
 
 
@@ -169,5 +169,5 @@ def _in_axes_of_b(rows: Constraints, x: Array) -> Array:
     the compiled solver takes for the same hinge, it finds them again.
     """
     places = rows.places[: len(rows.loops)]
-    parts = [loop.Q.T @ x[where] for loop, (_, where) in zip(rows.loops, places, strict=True)]
+    parts = [loop.Q.T @ x[place] for loop, (_, place) in zip(rows.loops, places, strict=True)]
     return np.concatenate([np.zeros(0), *parts, x[len(x) - len(rows.couplings) :]])

@@ -4,7 +4,9 @@ from soacraft.model.flat.axes import AXES
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.samples.chains import serial_chain
 from soacraft.model.samples.random_models import random_inertia, random_pose, random_sko, random_tree
+from soacraft.model.states import cards as cards_of_states
 from soacraft.model.states.state import State
+from soacraft.model.tree import cards as cards_of_models
 from soacraft.model.tree.composed_model import STANDARD_GRAVITY
 from soacraft.model.tree.frames.frame import Body, Frame, Node, Root
 from soacraft.model.tree.frames.hinge_frame import HingeFrame

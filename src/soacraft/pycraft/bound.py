@@ -28,22 +28,22 @@ def bound(g: Any = None) -> Operators:
                 "in Phi(g)."
             )
         return last
-    _named.last = made = g if isinstance(g, Operators) else _made(g)
-    return made
+    _named.last = operators_of = g if isinstance(g, Operators) else _made(g)
+    return operators_of
 
 
 def _made(g: Any) -> Operators:
     if isinstance(g, SKOModel) or (not isinstance(g, (Graph, State)) and callable(getattr(g, "binding", None))):
-        found: Operators = operators(g)  # blocks, and systems with compound bodies, have one kind of axes
-        return found
+        result: Operators = operators(g)  # blocks, and systems with compound bodies, have one kind of axes
+        return result
     try:
-        found = operators(g, axes="inertial")
+        result = operators(g, axes="inertial")
     except LoopError as error:
         raise LoopError(
             f"{str(error).partition(' Pass ')[0]} In the names of the papers: HClass(sc.loops.ConstraintEmbedding(g)) "
             "with its loops, HClass(sc.operators(g, axes='inertial', ignore_loops=True)) without them."
         ) from None
-    return found
+    return result
 
 
 def block_number(space: Space, k: Any) -> int:

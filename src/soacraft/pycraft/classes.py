@@ -124,8 +124,8 @@ def _propagator(kernel: Operator) -> Operator:
     propagator = {"E_phi": "phi", "E_psi": "psi"}.get(getattr(kernel, "name", ""))
     if propagator is None:
         return (I - kernel).inv
-    found: Operator = getattr(operators_of(kernel.binding), propagator)  # type: ignore[attr-defined]
-    return found
+    kernel_of: Operator = getattr(operators_of(kernel.binding), propagator)  # type: ignore[attr-defined]
+    return kernel_of
 
 
 class BStarClass(SpatialMatrixOperator):
@@ -135,8 +135,8 @@ class BStarClass(SpatialMatrixOperator):
 
     def __init__(self, g: Any, nodes: Any) -> None:
         s = bound(g)
-        given = nodes if isinstance(nodes, (list, tuple)) else [nodes]
-        super().__init__(s.B([_node(s, node) for node in given]).T)
+        listed = nodes if isinstance(nodes, (list, tuple)) else [nodes]
+        super().__init__(s.B([_node(s, node) for node in listed]).T)
 
 
 def _node(s: Any, node: Any) -> Any:
@@ -145,9 +145,9 @@ def _node(s: Any, node: Any) -> Any:
         return node
     every = [one for body in graph.bodies for one in body.nodes]
     if not 0 <= node < len(every):
-        known = f"0 to {len(every) - 1}: " + ", ".join(one.full_name for one in every) if every else "none"
+        listed = f"0 to {len(every) - 1}: " + ", ".join(one.full_name for one in every) if every else "none"
         raise ModelError(
-            f"{graph.name!r} has no node number {node}, its nodes are {known}. A body is a node too: give it or its "
+            f"{graph.name!r} has no node number {node}, its nodes are {listed}. A body is a node too: give it or its "
             "name, or add a node by body.add_node(name, pose)."
         )
     return every[node]

@@ -72,8 +72,8 @@ class Element(np.ndarray[Any, np.dtype[np.float64]]):
 
 def element(block: Array) -> Element:
     """A block of an operator as an element."""
-    found: Element = block.view(Element)
-    return found
+    view: Element = block.view(Element)
+    return view
 
 
 def _is_number(x: Any) -> bool:
@@ -93,10 +93,10 @@ def _product(x: Any, y: Any) -> Any:
     if a.ndim == 1 and b.ndim == 1:
         raise SpaceError("rows and columns of elements are multiplied by np.dot(x, y) or np.multiply(x, y).")
     try:
-        found = a @ b
+        product = a @ b
     except ValueError:
         raise SpaceError(f"an element of shape {a.shape} cannot be multiplied by one of shape {b.shape}.") from None
-    return element(found) if a.ndim > 1 and b.ndim > 1 else found
+    return element(product) if a.ndim > 1 and b.ndim > 1 else product
 
 
 class ElementRow:

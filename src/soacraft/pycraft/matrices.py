@@ -107,9 +107,9 @@ class SpatialMatrixOperator(Held):
         return self.operator
 
     def _with(self, do: Callable[[Any, Any], Any], other: Any, reverse: bool = False) -> Any:
-        mine = self._beside(other)
+        operator = self._beside(other)
         theirs = other._beside(self) if isinstance(other, SpatialMatrixOperator) else other
-        return wrap(do(theirs, mine) if reverse else do(mine, theirs))
+        return wrap(do(theirs, operator) if reverse else do(operator, theirs))
 
     def __mul__(self, other: Any) -> Any:
         return self._with(arithmetic.mul, other)
@@ -278,19 +278,19 @@ class SpatialIdentity(SpatialDiagonalMatrixOperator):
         return SpatialIdentity(self._of, self._free.inv)
 
 
-def wrap(found: Any) -> Any:
+def wrap(value: Any) -> Any:
     """An operator in the class that its pattern and spaces say, a vector as a SpatialVector."""
-    if isinstance(found, StackedVector):
-        return SpatialVector.of(found)
-    if not isinstance(found, Operator):
-        return found
-    if found.rows is None or found.cols is None:
-        return SpatialIdentity(None, found)
-    _warn_of_listing_16(found)
-    if found.pattern() == DIAGONAL:
-        return SpatialDiagonalMatrixOperator(found)
-    square = found.rows.labels == found.cols.labels
-    return (SpatialSquareMatrixOperator if square else SpatialMatrixOperator)(found)
+    if isinstance(value, StackedVector):
+        return SpatialVector.of(value)
+    if not isinstance(value, Operator):
+        return value
+    if value.rows is None or value.cols is None:
+        return SpatialIdentity(None, value)
+    _warn_of_listing_16(value)
+    if value.pattern() == DIAGONAL:
+        return SpatialDiagonalMatrixOperator(value)
+    square = value.rows.labels == value.cols.labels
+    return (SpatialSquareMatrixOperator if square else SpatialMatrixOperator)(value)
 
 
 def _warn_of_listing_16(x: Operator) -> None:
@@ -308,10 +308,10 @@ def _warn_of_listing_16(x: Operator) -> None:
 
 
 def _chained(factors: list[Operator]) -> Operator:
-    found = factors[0]
+    chain = factors[0]
     for factor in factors[1:]:
-        found = product(found, factor)
-    return found
+        chain = product(chain, factor)
+    return chain
 
 
 def Trace(X: Any) -> Any:

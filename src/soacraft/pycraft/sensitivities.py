@@ -53,12 +53,12 @@ def _pin(s: Operators, body: Any) -> Direction:
     if body is None:
         raise ModelError("Listing 17 takes the body whose coordinate is varied, not None.")
     u = direction_of(s, body)
-    found = binding.graph.bodies[binding.graph.index(str(u.body))]
-    if not papers_pin(s, found, 0):
+    carrier = binding.graph.bodies[binding.graph.index(str(u.body))]
+    if not papers_pin(s, carrier, 0):
         raise ModelError(
-            f"H~*(i) (000 Eq. 39) is for a pin with the body frame on its axis, but {found.name!r} has "
-            f"{found.hinge!r}{_offset(found)}; Listings 17 to 23 would not give the derivatives there. "
-            f"X.diff({found.name!r}) does for every hinge; its parts are X, W and dH of "
+            f"H~*(i) (000 Eq. 39) is for a pin with the body frame on its axis, but {carrier.name!r} has "
+            f"{carrier.hinge!r}{_offset(carrier)}; Listings 17 to 23 would not give the derivatives there. "
+            f"X.diff({carrier.name!r}) does for every hinge; its parts are X, W and dH of "
             "sc.operators(g, axes='inertial')."
         )
     return u

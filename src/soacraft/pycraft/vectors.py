@@ -40,10 +40,10 @@ class SpatialVector(StackedVector):
         if data is None:
             data = {}
         if isinstance(data, Mapping):
-            made = s.vector(_space_of_parts(s, data, space), data)
+            stacked = s.vector(_space_of_parts(s, data, space), data)
         else:
-            made = s.vector(_space_of_numbers(s, np.asarray(data, dtype=np.float64), space), data)
-        super().__init__(made.space, made.in_model_order)
+            stacked = s.vector(_space_of_numbers(s, np.asarray(data, dtype=np.float64), space), data)
+        super().__init__(stacked.space, stacked.in_model_order)
 
     @classmethod
     def of(cls, x: StackedVector) -> SpatialVector:
@@ -68,9 +68,9 @@ class SpatialVector(StackedVector):
     def keys(self) -> list[Any]:
         """The bodies (nodes) themselves; names, where a model has only names."""
         graph = getattr(self.space.owner, "graph", None)
-        whole = graph is not None and all(label in graph for label in self.space.labels)
+        bodies = graph is not None and all(label in graph for label in self.space.labels)
         labels = [self.space.labels[k] for k in self.space.order]
-        return [graph[label] for label in labels] if whole else labels  # type: ignore[index]
+        return [graph[label] for label in labels] if bodies else labels  # type: ignore[index]
 
     def values(self) -> list[Array]:
         """The parts, in the order of the bodies."""
@@ -96,8 +96,8 @@ def _space_of_parts(s: Operators, parts: Mapping[Any, Any], space: str | None) -
     fits = [where for where in (s.body, s.hinge) if all(_fits(where.dims[k], shape) for k, shape in shapes)]
     if len(fits) == 1:
         return fits[0]
-    told = "both" if fits else "neither"
-    raise SpaceError(f"the parts fit {told} of {s.hinge} and {s.body}; say space='hinge' or space='body'.")
+    which = "both" if fits else "neither"
+    raise SpaceError(f"the parts fit {which} of {s.hinge} and {s.body}; say space='hinge' or space='body'.")
 
 
 def _fits(size: int, shape: tuple[int, ...]) -> bool:

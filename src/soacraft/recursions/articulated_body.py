@@ -97,7 +97,7 @@ def _refuse_singular(sko: SKOModel, k: int, D: Array, E: Array) -> None:
     scale = np.where(along > 0.0, along, 1.0)
     relative = D / scale[..., :, None] / scale[..., None, :]
     smallest = relative[..., 0, 0] if D.shape[-1] == 1 else np.linalg.eigvalsh(relative)[..., 0]
-    own = np.diagonal(D, axis1=-2, axis2=-1)
-    fine = (smallest > SMALLEST) & (own > FAINT).all(axis=-1)
+    pivots = np.diagonal(D, axis1=-2, axis2=-1)
+    fine = (smallest > SMALLEST) & (pivots > FAINT).all(axis=-1)
     if not fine.all():
         raise sko.singular(k, D, ~fine)

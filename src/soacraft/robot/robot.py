@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from soacraft.arguments import listed, read_path
 from soacraft.attributes import Strict
+from soacraft.cards import card, facts, says_why
 from soacraft.errors import ModelError, near
 from soacraft.files.srdf import read_srdf
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.states.dof_sets import actuated_dofs, movable_dofs
 from soacraft.model.states.ties import Mask
+from soacraft.model.tree.cards import picture
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.changes.changes import Changes, Memory
@@ -110,9 +112,9 @@ right_shoulder_yaw, right_elbow)
         mb = self._mb
         tips = list(tip) if isinstance(tip, list | tuple) else [tip]
         start, *ends = (mb.root if isinstance(x, str) and x == "inertial" else mb.frame(x) for x in (base, *tips))
-        made = Limb(self, name, start, tuple(ends))
-        self._limbs[name] = made
-        return made
+        limb = Limb(self, name, start, tuple(ends))
+        self._limbs[name] = limb
+        return limb
 
     def read_srdf(self, path: Any = None, lenient: bool = False) -> Groups:
         """Make limbs of the groups of an SRDF file, or of the one that the model was loaded with: chains, and trees
@@ -140,14 +142,14 @@ right_shoulder_yaw, right_elbow)
     def _made_again(self, limb: Limb) -> Limb:
         """The limb of this name here, with the solvers that it uses."""
         try:
-            made = self.limb(limb.name, *limb.ends)
+            again = self.limb(limb.name, *limb.ends)
         except ModelError as wrong:
             raise ModelError(
                 f"limb {limb.name!r} is no longer in the model: {wrong} Make it again with rb.limb(...), or remove it "
                 f"with rb.remove_limb({limb.name!r})."
             ) from None
-        made.use_as(limb)
-        return made
+        again.use_as(limb)
+        return again
 
     # -- the whole body ------------------------------------------------------------------------------------------
 
@@ -490,15 +492,23 @@ right_shoulder_yaw, right_elbow)
     def _kept_shapes(self) -> dict[tuple[str, str], tuple[Geometry, Shape]]:
         """Stored shapes by body and name, with the geometries that they are of."""
         root, bodies = self._mb.root, self._mb._tree.bodies
-        found = {}
-        for (body, name), kept in self._shapes.items():
+        present = {}
+        for (body, name), entry in self._shapes.items():
             on = root if body == root.name else bodies.get(body)
-            if on is not None and on._geometries.get(name) == kept[0]:
-                found[body, name] = kept
-        return found
+            if on is not None and on._geometries.get(name) == entry[0]:
+                present[body, name] = entry
+        return present
 
     def __repr__(self) -> str:
         return f"Robot {self._mb.name!r}: {self._mb.nv} dofs, limbs: {', '.join(self._limbs) or 'none'}"
+
+
+    @says_why
+    def _repr_html_(self) -> str:
+        held = "; ".join(f"{name} by {', '.join(hands)}" for name, hands in self.held.items())
+        rows = [("model", repr(self._mb)), ("dofs with a motor", str(len(self.actuated))), ("holds", held)]
+        limbs = [(name, repr(limb)) for name, limb in self._limbs.items()]
+        return card(repr(self), picture(self._mb), facts([*rows, *limbs]))
 
 
 class _Edits:
@@ -525,7 +535,7 @@ class _Edits:
 def _several(hands: Any) -> list[Any]:
     if isinstance(hands, str | Frame):
         return [hands]
-    given = listed(hands)
-    if given is None:
+    listed_hands = listed(hands)
+    if listed_hands is None:
         raise ModelError(f"hands are bodies or nodes of the robot, one or a list of them; got {hands!r:.60}.")
-    return given
+    return listed_hands

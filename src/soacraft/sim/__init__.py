@@ -31,7 +31,7 @@ from soacraft.sim.campaigns.distributions import (
     Truncated,
     Uniform,
 )
-from soacraft.sim.components.checking import check_component
+from soacraft.sim.components.checks import check_component
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import (
     Continuous,
@@ -48,7 +48,7 @@ from soacraft.sim.components.declarations import (
 from soacraft.sim.components.registry import register
 from soacraft.sim.components.twins import TwinFunction
 from soacraft.sim.events import Happened
-from soacraft.sim.files.reading import load_system
+from soacraft.sim.files.reader import load_system
 from soacraft.sim.forces.compliant import CompliantContact
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_steps import ContactStep
@@ -76,7 +76,7 @@ from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.balance import Balance
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
-from soacraft.sim.runs.reading import read
+from soacraft.sim.runs.log_reader import read
 from soacraft.sim.runs.run import Run
 from soacraft.sim.runs.sample import Sample
 from soacraft.sim.runs.signals import Signals
@@ -85,7 +85,7 @@ from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.record import Recording
 from soacraft.sim.steppers.stepper import Stepper
 from soacraft.sim.systems.assembly import Assembly
-from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes.change import Change
 from soacraft.sim.systems.changes.sequence import Action, Sequence, Transition
 from soacraft.sim.systems.checkpoint import restore
 from soacraft.sim.systems.frames import UserFrame

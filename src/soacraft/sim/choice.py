@@ -1,4 +1,4 @@
-"""Which solver a run takes, and why."""
+"""Choice of the solver of a run, and its reason."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SOLVERS: dict[str, type[Solver]] = {"ta": TreeAugmented, "fa": FullyAugmented, 
 
 def check_name(solver: object) -> None:
     """Refuse what is no name of a solver."""
-    known = ("auto", "tree", *_SOLVERS)
-    if solver not in known:
-        names = ", ".join(map(repr, known))
+    allowed = ("auto", "tree", *_SOLVERS)
+    if solver not in allowed:
+        names = ", ".join(map(repr, allowed))
         raise ModelError(f"solver must be one of {names} or a solver of sc.loops, got {solver!r:.60}.")
 
 

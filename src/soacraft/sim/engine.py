@@ -14,11 +14,11 @@ from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed, rolling_closure
 from soacraft.sim.compiled import METHODS
 from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.contact_element import Touching
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.forces.push import Push
-from soacraft.sim.forces.touching import Touching
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau

@@ -21,7 +21,7 @@ from scipy.optimize import brentq, minimize_scalar
 from soacraft.errors import SimulationError, StateError
 from soacraft.model.modal.bodies import turns_unreported
 from soacraft.model.states.state import State
-from soacraft.sim.forces.holding import Hold
+from soacraft.sim.forces.holds import Hold
 from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array, finite
 

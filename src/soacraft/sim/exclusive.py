@@ -25,7 +25,7 @@ class Exclusive:
 
     @property
     def is_held(self) -> bool:
-        """Whether a call goes on."""
+        """True if a call goes on."""
         return self._lock.locked()
 
     def require_free(self, call: str) -> None:
@@ -34,7 +34,7 @@ class Exclusive:
             return
         if self._thread == get_ident():
             raise StateError(
-                f"{call} was called within {self._call} of {self._what}, by one of its own functions: that call goes "
+                f"{call} was called within {self._call} of {self._what}, by one of its functions: that call goes "
                 f"on when the function returns. Call {call} after it; to look ahead, make another: {self._another}."
             )
         raise StateError(

@@ -42,8 +42,8 @@ from soacraft.sim.run_derivatives import rollout_derivatives
 from soacraft.sim.runner import Runner
 from soacraft.sim.runs import checkpoints
 from soacraft.sim.runs.clocked import Pace
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import LogPlace
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
 from soacraft.sim.scene_file import propagator_of_file
@@ -65,7 +65,7 @@ class RunCall:
         self._propagator = propagator
 
     def __call__(self, t: float, *given: Any, **options: Any) -> Run:
-        """On to time t in seconds, as `advance_to` with the same options."""
+        """Advance to time t in seconds, as `advance_to` with the same options."""
         return self._propagator.advance_to(t, *given, **options)
 
     def __getattr__(self, name: str) -> Any:
@@ -92,8 +92,8 @@ class Propagator(Uncopied, Strict):
     differential-algebraic equations. Of fixed steps, one run and the same in two halves give the same bits; "cvode" and
     "ida" end a step at every pause, so they agree to `rtol`.
 
-    Functions are called as f(t, state). One run goes on at a time: `advance_to` within a callback of its own run, or in
-    another thread meanwhile, is refused. While callbacks and actions of events run, at a pause and after a run the
+    Functions are called as f(t, state). One run goes on at a time: `advance_to` within a callback of the same run, or
+    in another thread meanwhile, is refused. While callbacks and actions of events run, at a pause and after a run the
     model has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
     nanoseconds.
 
@@ -239,8 +239,8 @@ class Propagator(Uncopied, Strict):
         A new control takes the place of the old one.
 
         `p.control(f)` drives all actuators, or all dofs of a model without any: f(t, state) gives their numbers in the
-        order of the model, or by name. `every` is a period in seconds in which the numbers of a function are held, as a
-        digital controller does; it is called at the beginning of each.
+        order of the model, or a mapping {name: number}. `every` is a period in seconds in which the numbers of a
+        function are held, as a digital controller does; it is called at the beginning of each.
 
         Steps end at samples, and at the `breaks` of a function: the times in seconds at which it jumps or bends. A
         pulse shorter than a step is not seen without them:
@@ -313,9 +313,9 @@ class Propagator(Uncopied, Strict):
         self._held |= dict.fromkeys(names, period)
 
     def prescribe(self, name: str, motion: Any, breaks: Sequence[float] = ()) -> None:
-        """Let a dof move as told: `motion(t)` gives (coordinate, rate, acceleration), or is a spline of scipy. None
-        lets it go. The force it takes is `run.forces["prescribed"]`. A dof that the closures already fix is refused.
-        Steps end at the knots of a spline, and at the `breaks` of a function: times in seconds at which its
+        """Prescribe the motion of a dof: `motion(t)` gives (coordinate, rate, acceleration), or is a spline of scipy.
+        None lets it go. The force it takes is `run.forces["prescribed"]`. A dof that the closures already fix is
+        refused. Steps end at the knots of a spline, and at the `breaks` of a function: times in seconds at which its
         acceleration jumps or bends."""
         self._acting.evaluations.require_none("p.prescribe")
         taken = fingerprint(motion)
@@ -332,7 +332,7 @@ class Propagator(Uncopied, Strict):
         action: Callable[[float, State], Any] | None = None,
         stop: bool = False,
     ) -> None:
-        """Where g(t, state) crosses zero, rising (1), falling (-1) or either (0): note it, act, and maybe stop.
+        """Watch for zeros of g(t, state), rising (1), falling (-1) or either (0): note them, act, and maybe stop.
 
         Several events at one instant, within a nanosecond, act in the order in which they were added; each sees the
         state that the one before left. Crossings are looked for in quarters of steps.
@@ -350,9 +350,9 @@ class Propagator(Uncopied, Strict):
         if action is not None:
             require_call(action, f"the action of event {name!r}")
         taken = fingerprint_all({"function": g, "direction": int(direction), "action": action, "stop": bool(stop)})
-        found = Event(name, value, int(direction), action, bool(stop))
-        found.value(self.t, self.mb.current)
-        self._runner.events.append(found)
+        new_event = Event(name, value, int(direction), action, bool(stop))
+        new_event.value(self.t, self.mb.current)
+        self._runner.events.append(new_event)
         self._prints[f"the event {name!r}"] = taken
 
     def every(self, period: float, callback: Callable[[float, State], Any]) -> None:
@@ -416,9 +416,9 @@ class Propagator(Uncopied, Strict):
         self._notes += lines
 
     def sensors(self) -> dict[str, float | Array]:
-        """What the sensors of the model's file measure at the present state, by name: angles and rates of joints, place
-        and motion of frames, gyro, velocimeter and accelerometer of sites; without noise. Accelerations are those of
-        the last row of a run, before it those of all smooth forces."""
+        """Values {sensor: value} of the sensors of the model's file at the present state: angles and rates of joints,
+        place and motion of frames, gyro, velocimeter and accelerometer of sites; without noise. Accelerations are those
+        of the last row of a run, before it those of all smooth forces."""
         mb, run = self.mb, self.last_run
         if run is not None and len(run.t) and run.t[-1] == self.t and np.array_equal(run.q[-1], mb.q):
             return sensor_values(mb, mb.state(run.q[-1], run.v[-1], run.vdot[-1]))
@@ -431,8 +431,8 @@ class Propagator(Uncopied, Strict):
         self._runner.look = look
 
     def report(self) -> Text:
-        """What acts, what does not, which solver and integrator, and why; whether steps are compiled. Those are taken
-        many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
+        """A text: what acts, what does not, which solver and integrator, and why; whether steps are compiled. Those are
+        taken many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
         acting = self._acting
         engine = engine_of(
             self.mb, self._method, acting.all, prescribed=acting.prescribed, carried=acting.carried,
@@ -497,14 +497,14 @@ class Propagator(Uncopied, Strict):
         pace: float | None = None,
         overrun: str = "catch_up",
     ) -> Run:
-        """The same with what a run keeps on the disk made before. `sc.sim.System` calls this."""
+        """Advance as `advance_to` does, with the log and checkpoints given as one value. `sc.sim.System` calls this."""
         paced = None if pace is None else Pace(pace, overrun)
         return self._runner.run(nanoseconds(t, "t"), progress, until, paced, keeping)
 
     def checkpoint(self, path: str | PathLike[str]) -> None:
         """Write the state of the motion into a file, whole or not at all: time, state, work, the numbers of controls,
         the memory of integrator and events. What acts is not in it but for its names: see `restore`. A multistep
-        integrator begins anew here, too, so that both go on with the same bits."""
+        integrator starts again here, too, so that both go on with the same bits."""
         checkpoints.writer(self, path)(self.state(), None)
 
     def restore(self, path: str | PathLike[str], accept_changes: bool = False) -> None:
@@ -572,7 +572,7 @@ class Propagator(Uncopied, Strict):
 
     @property
     def made(self) -> dict[str, Any]:
-        """What it was made with, and what acts, by names: for checkpoints."""
+        """Options of the propagator, and names of what acts: for checkpoints."""
         acting = self._acting
         return {
             "integrator": repr(self._method),
@@ -616,7 +616,7 @@ class Propagator(Uncopied, Strict):
         `sim.Impacts` belong to runs, and are refused.
 
         `states` is how many states go on side by side, on some `threads`; what is not compiled goes on one by one, each
-        state with steps of its own. `parameters`, of compiled steps alone, are
+        state with separate steps. `parameters`, of compiled steps alone, are
         those that differ from state to state, {name: a number for each}: of the model as `sc.analysis.parameters` names
         them ("trunk.mass"), the friction of shapes ("foot/sole.friction") and the laws of actuators ("servo.gain",
         ".b0", ".b1", ".b2"); `step.set_parameters` changes them. Where a state cannot go on the call ends with an
@@ -717,13 +717,13 @@ class Propagator(Uncopied, Strict):
         return rollout_derivatives(self.mb, closed, Q, V, T, h, parameters)
 
     def _row_of_rollouts(self, methods: Collection[str]) -> Row:
-        """How rollouts are taken, by one of some methods, or why there are none."""
+        """Row of the table of rollouts, for one of some methods; an error with the reason if there is none."""
         row, loads = ROLLOUTS.get(self._method.name), self._acting.loads
         contacts = [x for x in loads if isinstance(x, Contact)]
         if row is None or self._method.name not in methods or self._step is None or (row.touches and not contacts):
-            known = " or ".join(repr(x) for x in methods if not ROLLOUTS[x].touches)
-            own = self._method.name
-            raise StateError(f"a rollout is by integrator={known} with a step; this propagator has {own!r}.")
+            allowed = " or ".join(repr(x) for x in methods if not ROLLOUTS[x].touches)
+            present = self._method.name
+            raise StateError(f"a rollout is by integrator={allowed} with a step; this propagator has {present!r}.")
         loads = [x for x in loads if x not in contacts] if row.touches else self._acting.all
         busy = [x.name for x in loads] + [x.name for x in self._runner.events]
         if busy or self._runner.callbacks or self._acting.prescribed.dofs:

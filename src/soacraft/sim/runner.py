@@ -30,13 +30,13 @@ from soacraft.sim.course.ticks import tick
 from soacraft.sim.events import Event, Watch
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.evaluation import States
-from soacraft.sim.forces.holding import Hold
+from soacraft.sim.forces.holds import Hold
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.clocked import Pace
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import Layout
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
 from soacraft.sim.stability import Stability
@@ -69,7 +69,7 @@ class Runner:
         self.last: Run | None = None
         """The last run, complete or not."""
         self.look: Look | None = None
-        """Who looks at runs between steps."""
+        """Server that looks at runs between steps."""
 
     @property
     def now(self) -> Instant:
@@ -95,7 +95,7 @@ class Runner:
 
     @property
     def events(self) -> list[Event]:
-        """What is looked for in every step."""
+        """Events that are watched in every step."""
         return self._parts.watch.events
 
     @property
@@ -149,8 +149,8 @@ class Runner:
         clock: Pace | None = None,
         keeping: Keeping | None = None,
     ) -> Run:
-        """On to a nanosecond, or to an event; with a clock, each step waits for it before its tick. `keeping` is what
-        goes to the disk meanwhile."""
+        """Advance to a nanosecond, or to an event; with a clock, each step waits for it before its tick. `keeping` is
+        what goes to the disk meanwhile."""
         alone = self._parts.acting.alone
         alone.take("advance_to")
         try:
@@ -186,10 +186,10 @@ class Runner:
 
     def _require_ahead(self, goal: int, until: Sequence[str]) -> None:
         """Raise for an event that there is none of, for a goal in the past, and after a run that cannot go on."""
-        known = [x.name for x in self.events] if until else []
+        names_of_events = [x.name for x in self.events] if until else []
         for name in until:
-            if name not in known:
-                raise StateError(f"there is no event {name!r:.60} to stop at{near(str(name), known)}")
+            if name not in names_of_events:
+                raise StateError(f"there is no event {name!r:.60} to stop at{near(str(name), names_of_events)}")
         now = self.present.now
         if self.present.lost:
             raise StateError(

@@ -17,7 +17,7 @@ from soacraft.sim.clock import Instant
 from soacraft.sim.compiled import CompiledMotion
 from soacraft.sim.engine import engine_of
 from soacraft.sim.events import Crossing, Signs, Watch
-from soacraft.sim.forces.touching import PassesThrough
+from soacraft.sim.forces.contact_element import PassesThrough
 from soacraft.sim.integrators.pace import Pace, is_stiff
 from soacraft.sim.integrators.steps import Method, Problem, SelfPaced, Step
 from soacraft.sim.runs.block import Block

@@ -26,7 +26,7 @@ from soacraft.sim.breaks import ALWAYS
 from soacraft.sim.carried import Carried, CompiledCarried
 from soacraft.sim.clock import without_rounding
 from soacraft.sim.closed import Chain, Closed, Stabilized, rolling_closure
-from soacraft.sim.floating import floating_dofs
+from soacraft.sim.floating_dofs import floating_dofs
 from soacraft.sim.forces.compiled_holds import CompiledHolds, compiled_holds
 from soacraft.sim.forces.compiled_prescribed import (
     NUMBERS,
@@ -37,14 +37,14 @@ from soacraft.sim.forces.compiled_prescribed import (
     guides_of,
 )
 from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.contact_element import Touching
 from soacraft.sim.forces.control_laws import ControlLaws
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import is_function
 from soacraft.sim.forces.hinge_rows import HingeRow, HingeRows, as_hinge_rows
-from soacraft.sim.forces.holding import Hold, Holding, holding_forces
+from soacraft.sim.forces.holds import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
-from soacraft.sim.forces.touching import Touching
 from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
 from soacraft.sim.implicit import Implicit
 from soacraft.sim.integrators.manifold import Coordinates, Motions, Product, Vectors

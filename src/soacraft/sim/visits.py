@@ -40,7 +40,7 @@ class HeldNumbers:
         self._assign(self.numbers(t, state))
 
     def numbers(self, t: float, state: State) -> Mapping[str, float]:
-        """Return the numbers of a state by name. A `StateError` where the function changed the model."""
+        """Return the numbers {control: number} of a state. A `StateError` where the function changed the model."""
         before = self._mb.current
         numbers = self._together.numbers(t, state)
         self._require_unchanged(before)

@@ -111,7 +111,7 @@ def cells(expr: Operator, magnitude: bool = False) -> list[Cell]:
     rows, cols = drawn_spaces(expr, MOST)
     can, sizes = support(expr), relative_sizes(expr) if magnitude else None
     up, across = _labelled(rows), _labelled(cols)
-    made = []
+    listed = []
     for n, i in enumerate(drawn_blocks(rows)):
         for m, j in enumerate(drawn_blocks(cols)):
             if not can[i, j]:
@@ -120,8 +120,8 @@ def cells(expr: Operator, magnitude: bool = False) -> list[Cell]:
             if sizes is not None:
                 largest = float(np.max(sizes[..., rows.block(i), cols.block(j)], initial=0.0))
                 colour, size = mixed(colour, PALE, _faint(largest)), f": {largest:.2g} of the largest"
-            made.append(Cell(n, m, colour, f"[{up[i]}, {across[j]}]{size}"))
-    return made
+            listed.append(Cell(n, m, colour, f"[{up[i]}, {across[j]}]{size}"))
+    return listed
 
 
 def _cells(

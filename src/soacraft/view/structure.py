@@ -56,8 +56,8 @@ def structure(operator: Any, labels: bool = True, widest: int = 60, borders: boo
     return "\n".join(lines)
 
 
-def _of_array(given: Any, widest: int) -> list[list[str]]:
-    sizes = np.abs(np.asarray(given, dtype=np.float64))
+def _of_array(array: Any, widest: int) -> list[list[str]]:
+    sizes = np.abs(np.asarray(array, dtype=np.float64))
     if sizes.ndim != 2 or max(sizes.shape) > widest:
         raise SpaceError(f"a picture needs a matrix of at most {widest} x {widest}, got shape {sizes.shape}.")
     largest = float(np.max(sizes, initial=0.0))

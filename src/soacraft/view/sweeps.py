@@ -69,8 +69,8 @@ class Sweep(Strict):
         every, title = self.pictures(), f"Sweeps of {self.expression}"
         shown = [f'<g class="moment"{" hidden" if i else ""}>{_inner(x)}</g>' for i, x in enumerate(every)]
         empty = svg([], every[0].width, every[0].height, title)
-        whole = empty.removesuffix("</svg>") + "".join(shown) + "</svg>"
-        return _PAGE.format(title=text_of(title), picture=whole, pause=round(1000.0 / rate))
+        picture = empty.removesuffix("</svg>") + "".join(shown) + "</svg>"
+        return _PAGE.format(title=text_of(title), picture=picture, pause=round(1000.0 / rate))
 
     def save(self, path: str | PathLike[str], rate: float = 2.0) -> Path:
         """Write a file by the end of its name: .html, or .gif (by Pillow); `rate` moments a second."""
@@ -87,8 +87,8 @@ class Sweep(Strict):
 
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{self.picture(0).height + 70.0:.0f}px;border:0"
-        told = f'title="sweeps" sandbox="allow-scripts" style="{style}"'
-        return f'<iframe {told} srcdoc="{text_of(self.html())}"></iframe>'
+        attributes = f'title="sweeps" sandbox="allow-scripts" style="{style}"'
+        return f'<iframe {attributes} srcdoc="{text_of(self.html())}"></iframe>'
 
     def _line(self, number: int) -> str:
         step = self.steps[number]
@@ -137,26 +137,26 @@ def sweep(expr: Operator) -> Sweep:
         raise SpaceError(f"{expr.text()} : {expr.spaces[0]} <- {expr.spaces[1]} has no tree to sweep over.")
     if trees[0].n > MOST:
         raise SpaceError(f"{expr.text()} is over {trees[0].n} bodies, a picture at most {MOST}; take a sub-graph.")
-    made = Sweep(expr, trees[0])
-    if not made.moments:
+    drawn = Sweep(expr, trees[0])
+    if not drawn.moments:
         raise SpaceError(f"a product with {expr.text()} runs nothing, so there is nothing to see.")
-    return made
+    return drawn
 
 
 def _moments(tree: Tree, n: int, kind: str) -> list[Moment]:
     """Layers of a sweep: a node is computed once those are that it needs."""
     if tree.n == 0:
         return []
-    found = []
+    moments = []
     for each in kind.split(", "):
         if each in ("gather", "scatter"):
             level = _heights(tree) if each == "gather" else list(tree.depth)
             for now in sorted(set(level)):
                 at = frozenset(k for k, x in enumerate(level) if x == now)
-                found.append(Moment(n, each, at, frozenset(k for k, x in enumerate(level) if x < now)))
+                moments.append(Moment(n, each, at, frozenset(k for k, x in enumerate(level) if x < now)))
         else:
-            found.append(Moment(n, each, frozenset(range(tree.n)), frozenset()))
-    return found
+            moments.append(Moment(n, each, frozenset(range(tree.n)), frozenset()))
+    return moments
 
 
 def _heights(tree: Tree) -> list[int]:

@@ -99,7 +99,7 @@ def test_equations_that_come_along_have_twins():
 def test_twins_of_ours_have_the_bits_of_their_equations():
     """Sums of three products, and sines, may be rounded in another way."""
     rng = np.random.default_rng(4)
-    from soacraft.sim.components.checking import _drawn, _wanted
+    from soacraft.sim.components.checks import _drawn, _wanted
     from soacraft.sim.components.twins import call_twin
 
     for x in examples():

@@ -15,7 +15,7 @@ from tests.sim.links import parts
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import LostPeerError, SimulationError, WiringError
-from soacraft.sim.links.cutting import cut
+from soacraft.sim.links.cut import cut
 from soacraft.sim.links.split import Channels, work
 
 SHARES = {"vehicle": ["arm", "force_*", "seen_*"], "computer": "flight/**"}

@@ -14,8 +14,8 @@ import soacraft as sc
 from soacraft import sim
 from soacraft.errors import CheckpointError
 from soacraft.sim.runs.cut import cut_back
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import Log
+from soacraft.sim.runs.outputs import Keeping
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from tests.sim.restarts import arm
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import ModelFileError, StateError
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import Log
+from soacraft.sim.runs.outputs import Keeping
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ import pytest
 import soacraft as sc
 from soacraft.errors import ModelFileError, StateError
 from soacraft.sim.runs import log
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import Log
-from soacraft.sim.runs.reading import progress
+from soacraft.sim.runs.log_reader import progress
+from soacraft.sim.runs.outputs import Keeping
 
 
 def bouncing(integrator="rk4", step=0.01):
@@ -245,7 +245,7 @@ def test_room_for_twice_the_rows_and_the_end_of_the_file_is_left(tmp_path, monke
 
 BEGINS = """
     import os, sys, soacraft as sc
-    from soacraft.sim.runs.keeping import Keeping
+    from soacraft.sim.runs.outputs import Keeping
     from soacraft.sim.runs.log import Log
     log, opened = Log(sys.argv[1]), Log._open
     for name, t in (("pendulum", 0.3), ("double_pendulum", 0.5)):

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.profiles import tries
 from tests.sim.serving.clients import Client, swing, wait
-from tests.sim.systems.test_switching import flight
+from tests.sim.systems.changes.test_switchover import flight
 
 from soacraft import sim
 from soacraft.errors import SimulationError

@@ -180,6 +180,27 @@ def test_states_of_a_closed_chain_have_parameters():
     assert np.abs(batch.q[0] - batch.q[2]).max() > 1e-6
 
 
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda p: p.add(sc.sim.GravityField(lambda t, r: (0.0, 0.0, -9.0))),
+        lambda p: p.control("ball", lambda t, s: -9.0 * sc.dynamics.mass_matrix(s.graph, s.q)[0, 0]),
+    ],
+    ids=["field", "control"],
+)
+def test_functions_that_read_the_model_see_the_parameters_of_each_state(act):
+    """All fall with 9 m/s2, whatever their mass: z = -9 t^2 / 2; also with masses that come later."""
+    mb = sc.Multibody("ball", gravity=(0, 0, 0))
+    mb.add_body("ball", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    act(p)
+    batch = p.stepper([], states=3, parameters={"ball.mass": [1.0, 3.0, 0.5]})
+    batch(5)
+    batch.set_parameters({"ball.mass": [2.0, 0.1, 5.0]})
+    batch(5)
+    np.testing.assert_allclose(batch.q[:, 0], -4.5 * 0.1**2, rtol=1e-12)
+
+
 def test_pushes_act_on_states_with_parameters():
     """A placement moves the node that is pushed."""
     given = {"pole.mass": [0.5, 2.0], "pole.outboard_z": [0.0, 0.2]}

@@ -27,15 +27,15 @@ def browser(tmp_path):
         assert [x for x in made.requests if not x.startswith(ours)] == []
 
 
-def place(scene, body):
-    """Where the middle of a body's first part is on a page of 640 by 480."""
+def place(scene, body, width=640):
+    """Where the middle of a body's first part is on a canvas of so many pixels by 480."""
     seen = scene.seen()
     part = next(x for x in seen.parts if x.body == body)
     middle = 0.5 * (part.surface.points.min(axis=0) + part.surface.points.max(axis=0))
     moving = seen.tracks[0]
     point = moving.R[0, body] @ middle + moving.p[0, body]
     view = camera(seen.stage.centre, seen.stage.radius, seen.up, -60.0, 18.0, 1.0)
-    return view.seen(point, 640, 480)[0].tolist()
+    return view.seen(point, width, 480)[0].tolist()
 
 
 def differ(a, b):
@@ -178,7 +178,7 @@ def test_a_body_is_pulled_while_it_is_simulated(browser):
     with scene.serve() as live:
         browser.open(live.url)
         browser.until("document.querySelectorAll('#moves input').length === 2")
-        at = place(scene, 1)
+        at = place(scene, 1, browser.run("document.getElementById('view').clientWidth"))
         stop = []
         p.every(0.05, lambda t, state: stop and (_ for _ in ()).throw(KeyboardInterrupt))
 

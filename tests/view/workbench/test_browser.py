@@ -236,3 +236,51 @@ def test_nothing_hostile_runs(browser):
         assert browser.run("fetch('http://192.0.2.1/').then(() => 'sent', () => 'refused')") == "refused"
         assert browser.run("fetch('/').then(() => 'sent', () => 'refused')") == "refused"
         assert not any("192.0.2.1" in x for x in browser.requests)
+
+
+def overlap(a, b):
+    """Area that two boxes (left, top, right, bottom) share."""
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+
+
+SIDES = "(b => [b.left, b.top, b.right, b.bottom])"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (1920, 1080)])
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_nothing_is_cut_or_covered(browser, width, height, look):
+    """A humanoid with its sliders beside it, the formula of a large answer, the examples, and help for the mouse."""
+    browser.size(width, height)
+    browser._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": look}])
+    with sc.view.open_workbench("h1") as bench:
+        open_page(browser, bench)
+        assert browser.run("document.documentElement.scrollWidth") <= width
+        bottoms = "[...document.querySelectorAll('#examples button')].map(x => x.getBoundingClientRect().bottom)"
+        examples = browser.run(bottoms)
+        assert len(examples) == 5
+        assert 0 < min(examples) <= max(examples) < height
+        browser.run("document.querySelector('#examples button').click()")
+        browser.until("document.querySelectorAll('#answers > li').length === 1")
+        browser.settled()
+        page, formula = (browser.run(f"{SIDES}({box_of(x)})") for x in ("#answers", "#answers math"))
+        assert overlap(page, formula) == pytest.approx((formula[2] - formula[0]) * (formula[3] - formula[1]))
+        assert browser.run("(x => x.scrollWidth <= x.clientWidth)(document.querySelector('#answers .formula'))")
+        wait(lambda: in_scene(browser, "document.querySelectorAll('#moves input').length") == 25)
+        canvas, moves, hands = (in_scene(browser, f"{SIDES}({box_of(x)})") for x in ("#view", "#moves", "#hands"))
+        assert overlap(canvas, moves) == 0.0
+        assert overlap(canvas, hands) > 0.0
+        assert "shift and drag" in in_scene(browser, "document.querySelector('#hands').textContent")
+        assert in_scene(browser, "(x => x.scrollWidth <= x.clientWidth)(document.querySelector('#moves'))")
+    browser._call("Emulation.setEmulatedMedia", features=[])
+    browser.size(1200, 800)
+
+
+def test_a_wide_formula_is_set_smaller_and_not_cut(browser):
+    with sc.view.open_workbench("double_pendulum") as bench:
+        open_page(browser, bench)
+        type_line(browser, "+".join(["H*phi*M*phi.T*H.T"] * 9))
+        browser.settled()
+        assert browser.run("(x => x.scrollWidth <= x.clientWidth)(document.querySelector('#answers .formula'))")
+        assert browser.run("parseFloat(getComputedStyle(document.querySelector('#answers math')).fontSize)") < 18
+        page, formula = (browser.run(f"{SIDES}({box_of(x)})") for x in ("#answers", "#answers math"))
+        assert formula[2] <= page[2]

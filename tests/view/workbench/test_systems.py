@@ -81,6 +81,10 @@ def test_in_a_browser(tmp_path):
         browser.size(1200, 800)
         browser.open(page.url)
         browser.until("document.querySelectorAll('#tree li').length === 5")
+        plots = browser.until("[...document.querySelectorAll('#plots figcaption')].map(x => x.textContent.split(' ')[0])")
+        assert 1 <= len(plots) <= 4  # at once, and without the plot that is asked for below
+        assert "arm.q" not in plots
+        assert all(name in s.signals().__repr__() for name in plots)
         browser.run("document.querySelectorAll('#tree li')[0].click()")
         assert browser.run("document.querySelector('#tree [aria-selected=true]').textContent").startswith("arm Plant")
         browser.until("document.querySelectorAll('#values tbody tr').length === 2")

@@ -68,8 +68,8 @@ class Identified:
         return f"Identified: {len(self.names)} parameters, {seen}, {self.unseen} combinations from the prior"
 
     def _repr_html_(self) -> str:
-        told = zip(self.names, self.values, self.deviations, strict=True)
-        rows = [(name, f"{x:.6g}", f"{deviation:.2g}") for name, x, deviation in told]
+        columns = zip(self.names, self.values, self.deviations, strict=True)
+        rows = [(name, f"{x:.6g}", f"{deviation:.2g}") for name, x, deviation in columns]
         table = markup.table(["parameter", "value", "standard deviation"], rows, more="names and values have all")
         seen = [("misfit", f"{self.misfit:.3g}"), ("noise by dof", markup.numbers(self.noise))]
         return card(repr(self), part("parameters", lambda: table, True), part("how well they fit", lambda: facts(seen)))
@@ -121,27 +121,33 @@ def identify(
     solver = g if callable(getattr(g, "velocity_map", None)) else None
     graph = read_graph("identify", g if solver is None else g.graph)
     _refuse_loops(graph, solver)
-    found = _read(graph, parameters)
+    chosen = _read(graph, parameters)
     weight, small = _between("prior", prior, None), _between("tolerance", tolerance, 1.0)
-    given = None if noise is None else _noise(graph, noise)
-    data = condensed(graph, found, read_records(graph, records), solver, given)
-    units, blocks, start = _blocks(graph, found)
-    sigma = np.ones(1) if solver is not None else given if given is not None else _estimated(graph, data, units, small)
+    levels = None if noise is None else _noise(graph, noise)
+    data = condensed(graph, chosen, read_records(graph, records), solver, levels)
+    units, blocks, start = _blocks(graph, chosen)
+    sigma = (
+        np.ones(1)
+        if solver is not None
+        else levels
+        if levels is not None
+        else _estimated(graph, data, units, small)
+    )
     R, y = _stacked(data, sigma, units)
     x = fit(R, y, blocks, start, weight)
     values = units * x
     best = np.linalg.lstsq(R, y, rcond=small)[0]
     misfit = float(np.sum((R @ x - y) ** 2) - np.sum((R @ best - y) ** 2))
     singular = np.asarray(np.linalg.svd(R, compute_uv=False), dtype=np.float64)
-    base, covariance = _base(R, units, names_of(found), values, singular, small)
+    base, covariance = _base(R, units, names_of(chosen), values, singular, small)
     A = np.concatenate([R, np.sqrt(weight) * penalty(blocks, x)[0]])
     deviations = units * np.linalg.norm(np.linalg.pinv(A), axis=1)
     result = Identified(
-        names_of(found), values, base, covariance, deviations, given if given is not None else sigma,
+        names_of(chosen), values, base, covariance, deviations, levels if levels is not None else sigma,
         singular / singular[0], max(misfit, 0.0), data.states,
     )  # fmt: skip
     if apply:
-        write("identify", found, values)
+        write("identify", chosen, values)
     return result
 
 
@@ -164,14 +170,14 @@ def _read(graph: Graph, parameters: Any) -> Found:
         parameters = [f"{body.name}.inertia" for body in graph.bodies if body.inertia.mass > 0.0]
         if not parameters:
             raise ModelError(f"identify: no body of {graph.name!r} has mass, so there is no prior to start from.")
-    found = read_parameters("identify", graph, parameters)
-    for i, x in enumerate(found):
+    chosen = read_parameters("identify", graph, parameters)
+    for i, x in enumerate(chosen):
         if x.kind not in ("inertia", *PER_DOF):
             raise ModelError(
                 f"identify: {x.name!r} is none of what forces are linear in: inertia, armature, damping, stiffness. "
                 "For others there is analysis.optimize."
             )
-        ten = [y.number for y in found[i - x.number : i - x.number + 10] if y.owner is x.owner and y.kind == x.kind]
+        ten = [y.number for y in chosen[i - x.number : i - x.number + 10] if y.owner is x.owner and y.kind == x.kind]
         if x.kind == "inertia" and ten != list(range(10)):
             raise ModelError(
                 f"identify: {x.name!r} alone could make an inertia that no body has; give all of "
@@ -181,11 +187,11 @@ def _read(graph: Graph, parameters: Any) -> Found:
             raise ModelError(
                 f"identify: body {x.owner.name!r} has no mass, so there is no prior; give it a guess of its inertia."
             )
-    return found
+    return chosen
 
 
-def _between(name: str, given: Any, most: float | None) -> float:
-    x = float(finite(given, (), f"{name} of identify", StateError))
+def _between(name: str, value: Any, most: float | None) -> float:
+    x = float(finite(value, (), f"{name} of identify", StateError))
     if x <= 0.0 or (most is not None and x >= most):
         end = "positive" if most is None else f"between 0 and {most:g}"
         raise StateError(f"{name} of identify must be {end}, got {x:g}.")
@@ -209,33 +215,33 @@ class _Scaled(NamedTuple):
     start: Array
 
 
-def _blocks(graph: Graph, found: Found) -> _Scaled:
+def _blocks(graph: Graph, parameters: Found) -> _Scaled:
     """Units of the parameters, the matrices that stay positive, and where to start: at the prior."""
-    L, now, sizes = scale_of(graph).length, values_of(found), sizes_of(graph, found)
+    L, now, sizes = scale_of(graph).length, values_of(parameters), sizes_of(graph, parameters)
     units, blocks, i = sizes.copy(), [], 0
-    start = np.zeros(len(found))
-    while i < len(found):
-        if found[i].kind == "inertia":
-            where, m = slice(i, i + 10), found[i].owner.inertia.mass
-            units[where] = m * np.array([1.0] + 3 * [L] + 6 * [L * L])
-            start[where] = now[where] / units[where]
-            if float(np.linalg.eigvalsh(pseudo_inertia(start[where]))[0]) < _EDGE:
+    start = np.zeros(len(parameters))
+    while i < len(parameters):
+        if parameters[i].kind == "inertia":
+            part, m = slice(i, i + 10), parameters[i].owner.inertia.mass
+            units[part] = m * np.array([1.0] + 3 * [L] + 6 * [L * L])
+            start[part] = now[part] / units[part]
+            if float(np.linalg.eigvalsh(pseudo_inertia(start[part]))[0]) < _EDGE:
                 start[i + 4 : i + 10] += 2.0 * _THICKER**2 * np.array([1.0, 0, 0, 1.0, 0, 1.0])
-            blocks.append(Block(where, BASIS, pseudo_inertia(start[where])))
+            blocks.append(Block(part, BASIS, pseudo_inertia(start[part])))
         else:
-            where = slice(i, i + 1)
+            part = slice(i, i + 1)
             units[i] = now[i] if now[i] > 0.0 else _SMALL_EXTRA * sizes[i]
             start[i] = 1.0
-            blocks.append(Block(where, np.ones((1, 1, 1)), np.ones((1, 1))))
-        i = where.stop
+            blocks.append(Block(part, np.ones((1, 1, 1)), np.ones((1, 1))))
+        i = part.stop
     return _Scaled(units, blocks, start)
 
 
 def _stacked(data: Condensed, sigma: Array, units: Array) -> tuple[Array, Array]:
     """R and y of all rows in units of the noise, condensed to a triangle."""
     T = data.triangles / sigma[:, None, None]
-    whole = np.asarray(np.linalg.qr(T.reshape(-1, T.shape[-1]), mode="r"))
-    return whole[:, :-1] * units, whole[:, -1]
+    triangle = np.asarray(np.linalg.qr(T.reshape(-1, T.shape[-1]), mode="r"))
+    return triangle[:, :-1] * units, triangle[:, -1]
 
 
 def _estimated(graph: Graph, data: Condensed, units: Array, small: float) -> Array:
@@ -251,9 +257,9 @@ def _estimated(graph: Graph, data: Condensed, units: Array, small: float) -> Arr
         U, s, V = np.linalg.svd(R, full_matrices=False)
         keep = s > small * s[0]
         x = V[keep].T @ ((U[:, keep].T @ y) / s[keep])
-        left, share = np.empty(len(sigma)), np.empty(len(sigma))
+        residuals, share = np.empty(len(sigma)), np.empty(len(sigma))
         for j, T in enumerate(data.triangles):
-            left[j] = np.linalg.norm((T[:, :-1] * units) @ x - T[:, -1])
+            residuals[j] = np.linalg.norm((T[:, :-1] * units) @ x - T[:, -1])
             share[j] = np.sum(((T[:, :-1] * units / sigma[j]) @ V[keep].T / s[keep]) ** 2)
         spare = data.states - share
         if (spare < 0.5).any():
@@ -262,7 +268,7 @@ def _estimated(graph: Graph, data: Condensed, units: Array, small: float) -> Arr
                 f"records of identify: {data.states} states are too few to estimate the noise along dof "
                 f"{graph.dof_names[j]!r} and {int(keep.sum())} combinations of parameters; give noise=, or more."
             )
-        before, sigma = sigma, np.maximum(left / np.sqrt(spare), _EXACT * sizes)
+        before, sigma = sigma, np.maximum(residuals / np.sqrt(spare), _EXACT * sizes)
         if np.allclose(before, sigma, rtol=1e-6, atol=0.0):
             break
     return sigma

@@ -40,19 +40,19 @@ class Condensed(NamedTuple):
     sizes: Array
 
 
-def read_records(g: Graph, given: Any) -> Records:
+def read_records(g: Graph, records: Any) -> Records:
     """The records, their shapes checked; leading axes are all states."""
-    if not isinstance(given, Mapping) or set(given) != set(KEYS):
-        shown = sorted(map(str, given)) if isinstance(given, Mapping) else given
+    if not isinstance(records, Mapping) or set(records) != set(KEYS):
+        shown = sorted(map(str, records)) if isinstance(records, Mapping) else records
         wanted = "{'q': ..., 'v': ..., 'vdot': ..., 'force': ...}"
         raise StateError(f"records of identify are {wanted}, got {shown!r:.80}.")
-    arrays = {"q": read_q(g, given["q"])} | {name: read_v(g, given[name], name) for name in KEYS[1:]}
+    arrays = {"q": read_q(g, records["q"])} | {name: read_v(g, records[name], name) for name in KEYS[1:]}
     batch = arrays["force"].shape[:-1]
     for name, x in arrays.items():
         if x.shape[:-1] != batch or not batch:
-            mine, other = shape_text(x.shape), shape_text(arrays["force"].shape)
+            rows, other = shape_text(x.shape), shape_text(arrays["force"].shape)
             raise StateError(
-                f"records of identify: {name} has the shape {mine}, force {other}; all have one row for each state."
+                f"records of identify: {name} has the shape {rows}, force {other}; all have one row for each state."
             )
     flat = {name: x.reshape(-1, x.shape[-1]) for name, x in arrays.items()}
     if not len(flat["q"]):
@@ -60,18 +60,18 @@ def read_records(g: Graph, given: Any) -> Records:
     return Records(**flat)
 
 
-def condensed(g: Graph, found: Found, records: Records, solver: Any, noise: Array | None) -> Condensed:
+def condensed(g: Graph, parameters: Found, records: Records, solver: Any, noise: Array | None) -> Condensed:
     """Condense records for a fit. In a closed chain with X(q), the forces are X* T along independent dofs, in which the
     closures have no part; with noise S in the dofs they are made white by the factor of X* S X.
     """
     rows = 1 if solver is not None else g.nv
-    c = len(found)
+    c = len(parameters)
     triangles, sums = np.zeros((rows, c + 1, c + 1)), np.zeros(rows)
     part = max(1, _AT_ONCE // max(1, len(g) * 24 * c))
-    x = values_of(found)
+    x = values_of(parameters)
     for start in range(0, len(records.q), part):
         q, v, vdot, force = (a[start : start + part] for a in records)
-        Y = parameter_derivatives(g, "inverse_dynamics", list(names_of(found)), q, v, vdot, ignore_loops=True)
+        Y = parameter_derivatives(g, "inverse_dynamics", list(names_of(parameters)), q, v, vdot, ignore_loops=True)
         rest = inverse_dynamics(g, q, v, vdot, ignore_loops=True) - Y @ x
         both = np.concatenate([Y, (force - rest)[..., None]], axis=-1)  # (N, nv, c + 1)
         if solver is not None:
@@ -86,9 +86,9 @@ def condensed(g: Graph, found: Found, records: Records, solver: Any, noise: Arra
     return Condensed(triangles, states, np.sqrt(sums / states))
 
 
-def names_of(found: Found) -> tuple[str, ...]:
+def names_of(parameters: Found) -> tuple[str, ...]:
     """The names of the parameters."""
-    return tuple(x.name for x in found)
+    return tuple(x.name for x in parameters)
 
 
 def _projected(solver: Any, q: Array, both: Array, noise: Array | None) -> Array:

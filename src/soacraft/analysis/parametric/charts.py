@@ -37,35 +37,35 @@ class Chart(NamedTuple):
     start: Array
 
 
-def charts_of(graph: Any, found: Found) -> list[Chart]:
+def charts_of(graph: Any, parameters: Found) -> list[Chart]:
     """The charts of parameters, in their order; refused are parts of what stays physical as a whole."""
     charts, i = [], 0
-    sizes, x0 = sizes_of(graph, found), values_of(found)
+    sizes, x0 = sizes_of(graph, parameters), values_of(parameters)
     mass = sum(body.inertia.mass for body in graph.bodies) / max(len(graph), 1) or 1.0
-    while i < len(found):
-        x = found[i]
+    while i < len(parameters):
+        x = parameters[i]
         count = _WHOLE.get(x.kind, 1)
-        part = found[i : i + count]
+        part = parameters[i : i + count]
         if count > 1 and [y.number for y in part if y.owner is x.owner and y.kind == x.kind] != list(range(count)):
             raise ModelError(
                 f"optimize: {x.name!r} alone could make an inertia that no body has; give all of "
                 f"'{x.owner.name}.{x.kind}'."
             )
-        where = slice(i, i + count)
+        numbers = slice(i, i + count)
         if count == 1:
-            charts.append(_scaled(where, sizes[i], x0[i]))
+            charts.append(_scaled(numbers, sizes[i], x0[i]))
         else:
-            charts.append(_cholesky(where, x, unit_matrix(mass, scale_of(graph).length)))
+            charts.append(_cholesky(numbers, x, unit_matrix(mass, scale_of(graph).length)))
         i += count
     return charts
 
 
-def _scaled(where: slice, size: float, x0: float) -> Chart:
+def _scaled(numbers: slice, size: float, x0: float) -> Chart:
     size = max(size, abs(x0))
-    return Chart(where, lambda z: (size * z, np.array([[size]])), np.array([x0 / size]))
+    return Chart(numbers, lambda z: (size * z, np.array([[size]])), np.array([x0 / size]))
 
 
-def _cholesky(where: slice, x: Any, D: Array) -> Chart:
+def _cholesky(numbers: slice, x: Any, D: Array) -> Chart:
     """Log-Cholesky of the pseudo-inertia; for the moment alone of the one about the centre of mass, of unit mass."""
     moment = x.kind == "moment"
     keep = np.arange(6) if moment else np.arange(10)  # the first rows of L are of the second moments alone
@@ -90,26 +90,26 @@ def _cholesky(where: slice, x: Any, D: Array) -> Chart:
         ten, slopes = ten_of_pseudo(P * scale), np.array([ten_of_pseudo(d * scale) for d in dP[keep]]).T
         return (ten[4:], slopes[4:]) if moment else (ten, slopes)
 
-    return Chart(where, values, z0[keep])
+    return Chart(numbers, values, z0[keep])
 
 
-def bounds_of(graph: Any, found: Found, given: Any) -> tuple[Array, Array]:
+def bounds_of(graph: Any, parameters: Found, bounds: Any) -> tuple[Array, Array]:
     """The bounds of the parameters: those given, and those of nature."""
-    low, high = np.full(len(found), -np.inf), np.full(len(found), np.inf)
+    low, high = np.full(len(parameters), -np.inf), np.full(len(parameters), np.inf)
     mass = sum(body.inertia.mass for body in graph.bodies) or 1.0
-    for i, x in enumerate(found):
+    for i, x in enumerate(parameters):
         if x.kind in ("mass", "armature"):
             low[i] = _LEAST * mass if x.kind == "mass" else 0.0
-    if given is None:
+    if bounds is None:
         return low, high
-    if not isinstance(given, Mapping):
-        raise StateError(f"bounds of optimize are {{name: (low, high)}}, got {given!r:.60}.")
-    index = {(x.kind, id(x.owner), x.number): i for i, x in enumerate(found)}
-    for name, pair in given.items():
+    if not isinstance(bounds, Mapping):
+        raise StateError(f"bounds of optimize are {{name: (low, high)}}, got {bounds!r:.60}.")
+    index = {(x.kind, id(x.owner), x.number): i for i, x in enumerate(parameters)}
+    for name, pair in bounds.items():
         for x in read_parameters("bounds of optimize", graph, name):
             at = index.get((x.kind, id(x.owner), x.number))
             if at is None:
-                names = ", ".join(y.name for y in found)
+                names = ", ".join(y.name for y in parameters)
                 raise ModelError(f"bounds of optimize: {x.name!r} is none of the parameters {names}.")
             if x.kind in _WHOLE:
                 raise ModelError(

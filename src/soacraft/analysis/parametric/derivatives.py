@@ -56,11 +56,11 @@ def parameter_derivatives(
     array([[ 11.81, -13.81]])
     """
     graph = read_graph("parameter_derivatives", g)
-    found = read_parameters("parameter_derivatives", graph, parameters)
+    chosen = read_parameters("parameter_derivatives", graph, parameters)
     if callable(quantity):
         if args:
             raise StateError("parameter_derivatives of a function of the model takes no further arguments.")
-        return differences(graph, quantity, found)
+        return differences(graph, quantity, chosen)
     if not isinstance(quantity, str) or quantity not in QUANTITIES:
         hint = near(quantity, QUANTITIES) if isinstance(quantity, str) else "."
         raise StateError(
@@ -73,13 +73,13 @@ def parameter_derivatives(
     options = {"f_ext": f_ext, "passive": passive, "ignore_loops": ignore_loops}
     if f_ext is not None and quantity not in WITH_FORCES:
         raise StateError(f"parameter_derivatives of {quantity!r} takes no f_ext: no force enters it.")
-    return work(graph, found, options, **dict(zip(names, args, strict=True)))
+    return work(graph, chosen, options, **dict(zip(names, args, strict=True)))
 
 
-def differences(graph: Graph, function: Callable[[Any], Any], found: Found) -> Array:
+def differences(graph: Graph, function: Callable[[Any], Any], parameters: Found) -> Array:
     """The derivatives of a function of the model, by central differences of order six on a copy."""
-    other, copied = copy_of(graph, found)
-    x0, steps = values_of(copied), _STEP * sizes_of(graph, found)
+    other, copied = copy_of(graph, parameters)
+    x0, steps = values_of(copied), _STEP * sizes_of(graph, parameters)
     columns = []
     for i, step in enumerate(steps):
         total: Any = 0.0
@@ -95,17 +95,17 @@ def differences(graph: Graph, function: Callable[[Any], Any], found: Found) -> A
     return np.stack(columns, axis=-1)
 
 
-def copy_of(graph: Graph, found: Found) -> tuple[Multibody, Found]:
+def copy_of(graph: Graph, parameters: Found) -> tuple[Multibody, Found]:
     """A copy of the model, and the parameters in it."""
     if not isinstance(graph, Multibody):
         raise StateError(
             f"a function of the model is given copies of it, and {graph.name!r} is a sub-graph; give its model."
         )
     other = graph.copy()
-    return other, tuple(x._replace(owner=other.frame(x.owner.full_name)) for x in found)
+    return other, tuple(x._replace(owner=other.frame(x.owner.full_name)) for x in parameters)
 
 
-def sizes_of(graph: Graph, found: Found) -> Array:
+def sizes_of(graph: Graph, parameters: Found) -> Array:
     """Units of the parameters: the model's mass, length and time, so that those of the user do not matter."""
     L, t = scale_of(graph)
     m = sum(body.inertia.mass for body in graph.bodies) / max(len(graph), 1) or 1.0
@@ -115,7 +115,7 @@ def sizes_of(graph: Graph, found: Found) -> Array:
         "inboard": pose, "outboard": pose, "pose": pose, "axis": 3 * [1.0],
     }  # fmt: skip
     return np.array([
-        sizes[x.kind][x.number] if x.kind in sizes else _of_dof(x, m, L, t) for x in found
+        sizes[x.kind][x.number] if x.kind in sizes else _of_dof(x, m, L, t) for x in parameters
     ])  # fmt: skip
 
 

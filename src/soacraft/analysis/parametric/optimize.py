@@ -51,8 +51,8 @@ class Optimum:
         return f"Optimum: {shown}; {end} after {self.evaluations} evaluations, gradient {self.gradient}{held}"
 
     def _repr_html_(self) -> str:
-        told = zip(self.names, self.values, strict=True)
-        rows = [(name, f"{x:.6g}", "at its bound" if name in self.at_bounds else "") for name, x in told]
+        columns = zip(self.names, self.values, strict=True)
+        rows = [(name, f"{x:.6g}", "at its bound" if name in self.at_bounds else "") for name, x in columns]
         search = [
             ("objective", f"{np.linalg.norm(self.objective):.6g}, before {np.linalg.norm(self.start):.6g}"),
             ("evaluations", self.evaluations), ("gradient", self.gradient), ("ended by", self.message),
@@ -93,22 +93,22 @@ def optimize(
     (5.0, True)
     """
     graph = read_graph("optimize", mb)
-    found = read_parameters("optimize", graph, parameters)
-    for name, given in (("objective", objective), ("gradient", gradient)):
-        if not callable(given) and not (name == "gradient" and given is None):
-            raise StateError(f"{name} of optimize is a function of the model, got {given!r:.60}.")
-    other, copied = copy_of(graph, found)
-    charts = charts_of(graph, found)
-    low, high = bounds_of(graph, found, bounds)
+    chosen = read_parameters("optimize", graph, parameters)
+    for name, option in (("objective", objective), ("gradient", gradient)):
+        if not callable(option) and not (name == "gradient" and option is None):
+            raise StateError(f"{name} of optimize is a function of the model, got {option!r:.60}.")
+    other, copied = copy_of(graph, chosen)
+    charts = charts_of(graph, chosen)
+    low, high = bounds_of(graph, chosen, bounds)
     search = _Search(other, copied, charts, objective, gradient)
     result, message, good = search.run(low, high, _count(evaluations))
     values = search.values(result)
-    size = sizes_of(graph, found)
+    size = sizes_of(graph, chosen)
     held = tuple(
-        x.name for x, y, a, b, s in zip(found, values, low, high, size, strict=True) if min(y - a, b - y) <= 1e-9 * s
+        x.name for x, y, a, b, s in zip(chosen, values, low, high, size, strict=True) if min(y - a, b - y) <= 1e-9 * s
     )
     best = Optimum(
-        tuple(x.name for x in found), values, search.ask(result), search.first, good, message, search.asked,
+        tuple(x.name for x in chosen), values, search.ask(result), search.first, good, message, search.asked,
         "by differences" if gradient is None else "given", held,
     )  # fmt: skip
     if apply:
@@ -117,7 +117,7 @@ def optimize(
                 f"optimize of {graph.name!r} has not converged, so its values were not applied: {message} "
                 "Take more evaluations, other bounds, or another start."
             )
-        write("optimize", found, values)
+        write("optimize", chosen, values)
     return best
 
 
@@ -133,8 +133,8 @@ def _count(evaluations: Any) -> int:
 class _Search:
     """The objective as a function of free numbers, in units of its size at the start."""
 
-    def __init__(self, model: Multibody, found: Found, charts: list[Chart], objective: Any, gradient: Any) -> None:
-        self.model, self.found, self.charts = model, found, charts
+    def __init__(self, model: Multibody, parameters: Found, charts: list[Chart], objective: Any, gradient: Any) -> None:
+        self.model, self.found, self.charts = model, parameters, charts
         self._objective, self._gradient = objective, gradient
         self.asked = 0
         self.start = np.concatenate([chart.start for chart in charts])
@@ -163,8 +163,8 @@ class _Search:
         """Derivatives of the criterion along the free numbers, as the last axis."""
         values = self._set(z)
         shape = (*np.shape(self.first), len(self.found))
-        given = finite(self._gradient(self.model), shape, f"gradient of optimize at {self._text(values)}", StateError)
-        blocks = [given[..., chart.where] @ chart.values(z[chart.where])[1] for chart in self.charts]
+        slopes = finite(self._gradient(self.model), shape, f"gradient of optimize at {self._text(values)}", StateError)
+        blocks = [slopes[..., chart.where] @ chart.values(z[chart.where])[1] for chart in self.charts]
         return np.concatenate(blocks, axis=-1)
 
     def _set(self, z: Array) -> Array:
@@ -301,12 +301,12 @@ class _Search:
             w * (np.asarray(self.ask(self.start + k * step * way)) - np.asarray(self.ask(self.start - k * step * way)))
             for k, w in ((1, 8 / 12), (2, -1 / 12))
         ) / step  # fmt: skip
-        given = self.slope(self.start) @ way
+        slope = self.slope(self.start) @ way
         rounding = 1e3 * _EPS / step * float(np.max(np.abs(self.first)))  # of differences
-        if np.max(np.abs(given - differences)) > _AGREE * np.max(np.abs(differences)) + rounding:
+        if np.max(np.abs(slope - differences)) > _AGREE * np.max(np.abs(differences)) + rounding:
             raise StateError(
                 "gradient of optimize is not that of the objective: along one direction at the start it gives "
-                f"{number_text(np.asarray(given))}, differences give {number_text(np.asarray(differences))}. It is to "
+                f"{number_text(np.asarray(slope))}, differences give {number_text(np.asarray(differences))}. It is to "
                 "be along the parameters in the order they are given, as the last axis."
             )
 

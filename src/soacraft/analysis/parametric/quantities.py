@@ -57,9 +57,9 @@ def _problem(
     return p
 
 
-def _refuse_moved_links(graph: Graph, found: Found) -> None:
+def _refuse_moved_links(graph: Graph, parameters: Found) -> None:
     """Raise `StateError` where springs between nodes would be stretched by a change of geometry."""
-    moving = next((x.name for x in found if x.kind in ("inboard", "outboard", "axis", "pose")), None)
+    moving = next((x.name for x in parameters if x.kind in ("inboard", "outboard", "axis", "pose")), None)
     if moving is not None:
         raise StateError(
             f"parameter_derivatives: {moving!r} moves the ends of springs or bushings between nodes of {graph.name!r}, "
@@ -68,39 +68,39 @@ def _refuse_moved_links(graph: Graph, found: Found) -> None:
         )
 
 
-def _swept(p: Problem, found: Found) -> tuple[Directions, Tangent]:
-    d = directions(p, found)
+def _swept(p: Problem, parameters: Found) -> tuple[Directions, Tangent]:
+    d = directions(p, parameters)
     return d, outward(p, d)
 
 
-def _generalized_force(p: Problem, found: Found) -> Array:
-    d, t = _swept(p, found)
+def _generalized_force(p: Problem, parameters: Found) -> Array:
+    d, t = _swept(p, parameters)
     return inward(p, d, t)
 
 
-def _inverse_dynamics(graph: Graph, found: Found, options: dict[str, Any], q: Any, v: Any, vdot: Any) -> Array:
-    return _generalized_force(_problem(graph, options, q, v, vdot, found), found)
+def _inverse_dynamics(graph: Graph, parameters: Found, options: dict[str, Any], q: Any, v: Any, vdot: Any) -> Array:
+    return _generalized_force(_problem(graph, options, q, v, vdot, parameters), parameters)
 
 
-def _bias_force(graph: Graph, found: Found, options: dict[str, Any], q: Any, v: Any) -> Array:
-    return _generalized_force(_problem(graph, options, q, v, forces=found), found)
+def _bias_force(graph: Graph, parameters: Found, options: dict[str, Any], q: Any, v: Any) -> Array:
+    return _generalized_force(_problem(graph, options, q, v, forces=parameters), parameters)
 
 
-def _gravity_force(graph: Graph, found: Found, options: dict[str, Any], q: Any) -> Array:
+def _gravity_force(graph: Graph, parameters: Found, options: dict[str, Any], q: Any) -> Array:
     p = _problem(graph, options, q)
     if p.state.motion.base is not None:
         raise StateError(
             f"parameter_derivatives of gravity_force: {graph.name!r} has a moving anchor, whose acceleration is not "
             "separated from gravity here; take the sub-graph with anchor='rest'."
         )
-    return _generalized_force(p, found)
+    return _generalized_force(p, parameters)
 
 
-def _forward_dynamics(graph: Graph, found: Found, options: dict[str, Any], q: Any, v: Any, force: Any) -> Array:
+def _forward_dynamics(graph: Graph, parameters: Found, options: dict[str, Any], q: Any, v: Any, force: Any) -> Array:
     """-Mcal^-1 dT at the vdot of the force."""
     vdot = forward_dynamics(graph, q, v, force, options["f_ext"], passive=options["passive"],
                             ignore_loops=options["ignore_loops"])  # fmt: skip
-    dT = _inverse_dynamics(graph, found, options, q, v, vdot)
+    dT = _inverse_dynamics(graph, parameters, options, q, v, vdot)
     return -_solved(graph, q, dT, options)
 
 
@@ -110,53 +110,53 @@ def _solved(graph: Graph, q: Any, columns: Array, options: dict[str, Any]) -> Ar
     return np.moveaxis(mass_matrix_solve(graph, q, first, ignore_loops=options["ignore_loops"]), 0, -1)
 
 
-def _mass_matrix(graph: Graph, found: Found, options: dict[str, Any], q: Any) -> Array:
+def _mass_matrix(graph: Graph, parameters: Found, options: dict[str, Any], q: Any) -> Array:
     """The force of each unit acceleration at rest, less that of gravity."""
     p = _problem(graph, options, q)
     units = np.concatenate([np.eye(graph.nv), np.zeros((1, graph.nv))])
-    dT = _generalized_force(_problem(graph, options, p.full("q")[..., None, :], vdot=units), found)
+    dT = _generalized_force(_problem(graph, options, p.full("q")[..., None, :], vdot=units), parameters)
     return np.moveaxis(dT[..., :-1, :, :] - dT[..., -1:, :, :], -3, -2)
 
 
-def _mass_matrix_inverse(graph: Graph, found: Found, options: dict[str, Any], q: Any) -> Array:
+def _mass_matrix_inverse(graph: Graph, parameters: Found, options: dict[str, Any], q: Any) -> Array:
     """-Mcal^-1 dMcal Mcal^-1."""
     inverse = mass_matrix_inverse(graph, q, ignore_loops=options["ignore_loops"])
-    d = _mass_matrix(graph, found, options, q)
+    d = _mass_matrix(graph, parameters, options, q)
     return -np.asarray(np.einsum("...ij,...jkc,...kl->...ilc", inverse, d, inverse))
 
 
-def _log_det_mass_matrix(graph: Graph, found: Found, options: dict[str, Any], q: Any) -> Array:
+def _log_det_mass_matrix(graph: Graph, parameters: Found, options: dict[str, Any], q: Any) -> Array:
     """tr(Mcal^-1 dMcal)."""
     inverse = mass_matrix_inverse(graph, q, ignore_loops=options["ignore_loops"])
-    return np.asarray(np.einsum("...ij,...jic->...c", inverse, _mass_matrix(graph, found, options, q)))
+    return np.asarray(np.einsum("...ij,...jic->...c", inverse, _mass_matrix(graph, parameters, options, q)))
 
 
-def _jacobian(graph: Graph, found: Found, options: dict[str, Any], q: Any, nodes: Any) -> Array:
+def _jacobian(graph: Graph, parameters: Found, options: dict[str, Any], q: Any, nodes: Any) -> Array:
     """The velocity of the nodes for each unit velocity, less that at rest."""
     frames = read_nodes("parameter_derivatives", graph, nodes)
     units = np.concatenate([np.eye(graph.nv), np.zeros((1, graph.nv))])
     p = _problem(graph, options, _problem(graph, options, q).full("q")[..., None, :], units)
-    d, t = _swept(p, found)
+    d, t = _swept(p, parameters)
     rows = [node_twists(p, d, t, frame, p.state.motion.V, t.V)[1] for frame in frames]
     dV = np.concatenate(rows, axis=-2)
     return np.moveaxis(dV[..., :-1, :, :] - dV[..., -1:, :, :], -3, -2)
 
 
-def _compliance(graph: Graph, found: Found, options: dict[str, Any], q: Any, nodes: Any) -> Array:
+def _compliance(graph: Graph, parameters: Found, options: dict[str, Any], q: Any, nodes: Any) -> Array:
     """d (J Mcal^-1 J*) = dJ X + (dJ X)* - X* dMcal X with X = Mcal^-1 J*."""
     J = jacobian(graph, q, nodes)
     X = _solved(graph, q, np.asarray(J).mT, options)
-    one = np.einsum("...ajc,...jb->...abc", _jacobian(graph, found, options, q, nodes), X)
-    inner = np.einsum("...ja,...jkc,...kb->...abc", X, _mass_matrix(graph, found, options, q), X)
+    one = np.einsum("...ajc,...jb->...abc", _jacobian(graph, parameters, options, q, nodes), X)
+    inner = np.einsum("...ja,...jkc,...kb->...abc", X, _mass_matrix(graph, parameters, options, q), X)
     return np.asarray(one + np.swapaxes(one, -2, -3) - inner)
 
 
 def _node_motion(
-    graph: Graph, found: Found, options: dict[str, Any], q: Any, v: Any, vdot: Any, nodes: Any
+    graph: Graph, parameters: Found, options: dict[str, Any], q: Any, v: Any, vdot: Any, nodes: Any
 ) -> tuple[Array, Array, Array]:
     frames = read_nodes("parameter_derivatives", graph, nodes)
     p = _problem(graph, options, q, v, vdot)
-    d, t = _swept(p, found)
+    d, t = _swept(p, parameters)
     places, velocities, accelerations = [], [], []
     for frame in frames:
         V, dV = node_twists(p, d, t, frame, p.state.motion.V, t.V)
@@ -176,10 +176,10 @@ def _own_place(p: Problem, d: Directions, frame: Any) -> Array:
     return np.concatenate([R @ d.nodes[frame][:3], R @ d.nodes[frame][3:]], axis=-2)
 
 
-def _kinetic_energy(graph: Graph, found: Found, options: dict[str, Any], q: Any, v: Any) -> Array:
+def _kinetic_energy(graph: Graph, parameters: Found, options: dict[str, Any], q: Any, v: Any) -> Array:
     """V* M dV + V* dM V / 2 + v* dJ v / 2."""
     p = _problem(graph, options, q, v)
-    d, t = _swept(p, found)
+    d, t = _swept(p, parameters)
     V, vs = p.state.motion.V, p.given["v"]
     P = times(p.layout.M, V)
     total = np.einsum("...na,...nac->...c", P, t.V) + 0.5 * np.einsum("...nac,...na->...c", _momenta(d, V), V)
@@ -206,17 +206,17 @@ def _first_moments(p: Problem, d: Directions, t: Tangent) -> Array:
     return np.asarray((moved_by + place[..., None] * d.pi[:, :1]).sum(axis=-3))
 
 
-def _potential_energy(graph: Graph, found: Found, options: dict[str, Any], q: Any) -> Array:
+def _potential_energy(graph: Graph, parameters: Found, options: dict[str, Any], q: Any) -> Array:
     """-g . d sum m c."""
     p = _problem(graph, options, q)
-    return np.asarray(np.einsum("a,...ac->...c", p.graph.gravity, -_first_moments(p, *_swept(p, found))))
+    return np.asarray(np.einsum("a,...ac->...c", p.graph.gravity, -_first_moments(p, *_swept(p, parameters))))
 
 
-def _center_of_mass(graph: Graph, found: Found, options: dict[str, Any], q: Any) -> Array:
+def _center_of_mass(graph: Graph, parameters: Found, options: dict[str, Any], q: Any) -> Array:
     """(d sum m c - (sum dm) c) / sum m."""
     c = center_of_mass(graph, q)  # refuses a model without mass
     p = _problem(graph, options, q)
-    d, t = _swept(p, found)
+    d, t = _swept(p, parameters)
     mass = sum(body.inertia.mass for body in p.layout.bodies)
     return np.asarray((_first_moments(p, d, t) - c[..., None] * d.pi[:, 0].sum(axis=0)) / mass)
 

@@ -59,9 +59,9 @@ class Tangent(NamedTuple):
 # -- directions -------------------------------------------------------------------------------------------------------
 
 
-def directions(p: Problem, found: Found) -> Directions:
+def directions(p: Problem, parameters: Found) -> Directions:
     """The unit changes of parameters at a configuration."""
-    n, c = p.n, len(found)
+    n, c = p.n, len(parameters)
     relative = p.state.configuration.relative
     refuse_large(
         (4, *p.batch, n, 6, c), f"what {p.function} of {p.graph.name!r} needs",
@@ -69,10 +69,10 @@ def directions(p: Problem, found: Found) -> Directions:
     )  # fmt: skip
     eta_in = np.zeros((*relative[1].shape[:-2], n, 6, c))
     d = Directions(eta_in, np.zeros((n, 6, c)), np.zeros((n, 10, c)), {}, {x: np.zeros((p.nv, c)) for x in PER_DOF})
-    for i, x in enumerate(found):
+    for i, x in enumerate(parameters):
         if x.kind in PER_DOF:
-            where = p.layout.hinge_v[p.layout.index[x.owner]]
-            d.dofs[x.kind][where.start + x.number, i] = 1.0
+            dofs = p.layout.hinge_v[p.layout.index[x.owner]]
+            d.dofs[x.kind][dofs.start + x.number, i] = 1.0
         elif x.kind == "pose":
             d.nodes.setdefault(x.owner, np.zeros((6, c)))[:, i] = _twists(x.owner.pose)[:, x.number]
         else:
@@ -131,10 +131,10 @@ def outward(p: Problem, d: Directions) -> Tangent:
     """The changes of the motion, base to tips."""
     layout, c, motion = p.layout, p.state.configuration, p.state.motion
     rate = realize.hinge_twists(layout, c.maps, _given(p, "vdot"))
-    own = realize.coriolis(layout, c.q, motion.v, motion.V, motion.twists)
-    bias = own - times(crm(motion.V), motion.twists)
+    coriolis = realize.coriolis(layout, c.q, motion.v, motion.V, motion.twists)
+    bias = coriolis - times(crm(motion.V), motion.twists)
     V, twist = motion.V, motion.twists
-    V_plus, alpha_plus = V - twist, p.state.alpha - rate - own
+    V_plus, alpha_plus = V - twist, p.state.alpha - rate - coriolis
     lead = np.broadcast_shapes(p.batch, V.shape[:-2], p.state.alpha.shape[:-2])
     shape = (*lead, p.n, 6, d.pi.shape[-1])
     D, dV, dalpha = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -170,9 +170,9 @@ def inward(p: Problem, d: Directions, t: Tangent) -> Array:
             carried = df[..., k, :, :] + crf_with(f[..., k, :]) @ moved
             df[..., parent, :, :] += c.A[..., k, :, :] @ carried
     dT = np.zeros((*df.shape[:-3], p.nv, df.shape[-1]))
-    for k, where in enumerate(layout.hinge_v):
-        H = p.linear.H(k)[..., : where.stop - where.start, :6]
-        dT[..., where, :] = H @ (df[..., k, :, :] + crf_with(f[..., k, :]) @ d.eta_out[k])
+    for k, dofs in enumerate(layout.hinge_v):
+        H = p.linear.H(k)[..., : dofs.stop - dofs.start, :6]
+        dT[..., dofs, :] = H @ (df[..., k, :, :] + crf_with(f[..., k, :]) @ d.eta_out[k])
     return dT + _along_dofs(p, d)
 
 
@@ -189,9 +189,9 @@ def _along_dofs(p: Problem, d: Directions) -> Array:
 def _displacements(p: Problem, wanted: Array) -> Array:
     """q - rest by dof, for hinges whose stiffness is asked for."""
     u = np.zeros((*p.batch, p.nv))
-    for body, at, where in zip(p.layout.bodies, p.layout.hinge_q, p.layout.hinge_v, strict=True):
-        if wanted[where].any():
-            u[..., where] = displacement(body, p.full("q")[..., at])
+    for body, at, dofs in zip(p.layout.bodies, p.layout.hinge_q, p.layout.hinge_v, strict=True):
+        if wanted[dofs].any():
+            u[..., dofs] = displacement(body, p.full("q")[..., at])
     return u
 
 
@@ -249,10 +249,10 @@ def turned(p: Problem, d: Directions, t: Tangent, frame: Frame) -> Array:
 
 def moved(p: Problem, d: Directions, t: Tangent, frame: Frame) -> Array:
     """The displacement of a frame in its own axes, (..., 6, c)."""
-    own = d.nodes.get(frame, np.zeros((6, t.D.shape[-1])))
+    change = d.nodes.get(frame, np.zeros((6, t.D.shape[-1])))
     if not isinstance(frame.carrier, Body):
-        return np.asarray(own)
-    return np.asarray(frame.offset.phi().T @ t.D[..., p.layout.index[frame.carrier], :, :] + own)
+        return np.asarray(change)
+    return np.asarray(frame.offset.phi().T @ t.D[..., p.layout.index[frame.carrier], :, :] + change)
 
 
 def node_twists(
@@ -261,10 +261,10 @@ def node_twists(
     """A twist of the body of a frame (..., 6), and its change (..., 6, c), as those of the frame in inertial axes."""
     assert isinstance(frame.carrier, Body)
     k, phi_T = p.layout.index[frame.carrier], frame.offset.phi().T
-    own = d.nodes.get(frame)
+    of_node = d.nodes.get(frame)
     x, dx = times(phi_T, twist[..., k, :]), phi_T @ change[..., k, :, :]
-    if own is not None:
-        dx = dx + crm(x) @ own
+    if of_node is not None:
+        dx = dx + crm(x) @ of_node
     R = pose_of_frame(p.state, frame)[0]
     both = np.zeros((*R.shape[:-2], 6, 6))
     both[..., :3, :3] = both[..., 3:, 3:] = R

@@ -70,18 +70,18 @@ class Parameter(NamedTuple):
 Found = tuple[Parameter, ...]
 
 
-def read_parameters(function: str, g: Graph, given: Any) -> Found:
+def read_parameters(function: str, g: Graph, wanted: Any) -> Found:
     """The numbers that names stand for, in their order; refused are unknown names and numbers given twice."""
-    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, Iterable) else [wanted]
     if not all(isinstance(name, str) for name in names):
         raise ModelError(
-            f"parameters of {function} are names such as 'link3.mass' or 'link3.inboard', got {given!r:.60}."
+            f"parameters of {function} are names such as 'link3.mass' or 'link3.inboard', got {wanted!r:.60}."
         )
-    found = tuple(parameter for name in names for parameter in _one(function, g, name))
-    if not found:
+    parameters = tuple(parameter for name in names for parameter in _one(function, g, name))
+    if not parameters:
         raise ModelError(f"{function}: no parameters are given; name some, such as 'link3.mass' or 'link3.inboard'.")
-    _refuse_twice(function, found)
-    return found
+    _refuse_twice(function, parameters)
+    return parameters
 
 
 def _one(function: str, g: Graph, name: str) -> list[Parameter]:
@@ -134,10 +134,10 @@ def _numbers(kind: str, frame: Any) -> tuple[str, ...]:
     return (kind,) if nv == 1 else tuple(f"{kind}_{i}" for i in range(nv))
 
 
-def _refuse_twice(function: str, found: Found) -> None:
+def _refuse_twice(function: str, parameters: Found) -> None:
     seen: dict[tuple[str, int, int], str] = {}
     kinds: dict[tuple[int, str], str] = {}
-    for name, kind, owner, number in found:
+    for name, kind, owner, number in parameters:
         key = (kind, id(owner), number)
         if key in seen:
             raise ModelError(f"{function}: parameter {name!r} is given twice.")
@@ -152,9 +152,9 @@ def _refuse_twice(function: str, found: Found) -> None:
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def values_of(found: Found) -> Array:
+def values_of(parameters: Found) -> Array:
     """The values that parameters have now."""
-    return np.array([_values(x.kind, x.owner)[x.number] for x in found])
+    return np.array([_values(x.kind, x.owner)[x.number] for x in parameters])
 
 
 def _values(kind: str, frame: Any) -> Array:
@@ -202,10 +202,10 @@ def symmetric(x: Array) -> Array:
 _SET = {"mass": "inertia", "com": "inertia", "moment": "inertia", "damping": "passive", "stiffness": "passive"}
 
 
-def write(function: str, found: Found, values: Array) -> None:
+def write(function: str, parameters: Found, values: Array) -> None:
     """Give parameters other values: all of them, or none where one is refused."""
     wanted: dict[tuple[int, str], tuple[Any, dict[str, dict[int, float]]]] = {}
-    for (_, kind, owner, number), value in zip(found, values.tolist(), strict=True):
+    for (_, kind, owner, number), value in zip(parameters, values.tolist(), strict=True):
         _, new = wanted.setdefault((id(owner), _SET.get(kind, kind)), (owner, {}))
         new.setdefault(kind, {})[number] = value
     edits = [edit for (_, what), (owner, new) in wanted.items() for edit in _edits(function, what, owner, new)]
@@ -287,5 +287,5 @@ def set_parameters(g: Graph, names: Any, values: Any) -> None:
     """
     if not isinstance(g, Graph):
         raise ModelError(f"set_parameters takes a Multibody or a sub-graph of one, got {g!r:.80}.")
-    found = read_parameters("set_parameters", g, names)
-    write("set_parameters", found, finite(values, (len(found),), "values of set_parameters"))
+    parameters = read_parameters("set_parameters", g, names)
+    write("set_parameters", parameters, finite(values, (len(parameters),), "values of set_parameters"))

@@ -13,20 +13,20 @@ from soacraft.spatial.checks import Array
 
 def columns(p: Problem, x: Array) -> list[Array]:
     """A vector over the dofs (..., nv) as columns (..., nv_k, 1) by body."""
-    return [x[..., where, None] for where in p.layout.v_slices]
+    return [x[..., dofs, None] for dofs in p.layout.v_slices]
 
 
 def rows(p: Problem, X: Array) -> list[Array]:
     """A matrix over the dofs (..., nv, m) as blocks (..., nv_k, m) by body."""
-    return [X[..., where, :] for where in p.layout.v_slices]
+    return [X[..., dofs, :] for dofs in p.layout.v_slices]
 
 
 def over_dofs(p: Problem, blocks: Blocks) -> Array:
     """Blocks (..., nv_k, m) by body as (..., nv, m)."""
     m = max((blocks[k].shape[-1] for k in range(p.n)), default=1)
     x = np.empty((*_batch(p, blocks), p.nv, m))
-    for k, where in enumerate(p.layout.v_slices):
-        x[..., where, :] = blocks[k]
+    for k, dofs in enumerate(p.layout.v_slices):
+        x[..., dofs, :] = blocks[k]
     return x
 
 
@@ -40,8 +40,8 @@ def over_bodies(p: Problem, blocks: Blocks, tail: tuple[int, ...]) -> Array:
     lead = np.broadcast_shapes(*{blocks[k].shape[: blocks[k].ndim - len(tail)] for k in range(p.n)})
     x = np.empty((*lead, p.n, *tail))
     for k in range(p.n):
-        where: Any = (..., k, *(slice(None),) * len(tail))
-        x[where] = blocks[k]
+        entry: Any = (..., k, *(slice(None),) * len(tail))
+        x[entry] = blocks[k]
     return x
 
 

@@ -29,9 +29,9 @@ def kinetic_energy(p: Problem) -> Array:
         rate = v[..., p.layout.hinge_v[k].stop : p.layout.v_slices[k].stop]
         twice = twice + np.sum(rate * times(M[..., 6:, :6], V[..., k, :]), axis=-1) * 2.0
         twice = twice + np.sum(rate * times(M[..., 6:, 6:], rate), axis=-1)
-    for where, J in zip(p.layout.hinge_v, p.layout.armature, strict=True):
+    for dofs, J in zip(p.layout.hinge_v, p.layout.armature, strict=True):
         if J is not None:
-            twice = twice + v[..., where] ** 2 @ J
+            twice = twice + v[..., dofs] ** 2 @ J
     return np.asarray(0.5 * twice)
 
 
@@ -98,8 +98,8 @@ def centroidal_momentum_matrix(p: Problem) -> Array:
     R_world, origin = p.state.configuration.world
     R = composite_body(m)
     X = np.zeros((*p.batch, 6, p.nv))
-    for k, where in enumerate(p.layout.v_slices):
+    for k, dofs in enumerate(p.layout.v_slices):
         to_center = phi(R_world[..., k, :, :], origin[..., k, :] - center)
         body = 6 + len(p.layout.bodies[k]._own)
-        X[..., where] = to_center @ R[k][..., :6, :body] @ m.H(k)[..., :body].mT
+        X[..., dofs] = to_center @ R[k][..., :6, :body] @ m.H(k)[..., :body].mT
     return X

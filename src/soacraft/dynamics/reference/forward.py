@@ -60,9 +60,9 @@ def mixed_dynamics(p: Problem) -> tuple[Array, Array]:
     along the dofs are part of both T_f and T_p.
     """
     assert p.prescribed is not None
-    sko, where = p.sko, p.layout.v_slices
-    held = [np.flatnonzero(p.prescribed[i]) for i in where]
-    free = [np.flatnonzero(~p.prescribed[i]) for i in where]
+    sko, slices = p.sko, p.layout.v_slices
+    held = [np.flatnonzero(p.prescribed[i]) for i in slices]
+    free = [np.flatnonzero(~p.prescribed[i]) for i in slices]
     acting = np.broadcast_to(along_dofs(p), (*p.batch, p.nv))
     force, vdot = columns(p, p.given["force"]), columns(p, p.given["vdot"])
     besides = columns(p, acting)
@@ -79,9 +79,9 @@ def mixed_dynamics(p: Problem) -> tuple[Array, Array]:
     return vector(p, all_vdot), vector(p, all_force)
 
 
-def _filled(values: Array, where: npt.NDArray[np.intp], rest: Array) -> Array:
+def _filled(values: Array, free: npt.NDArray[np.intp], rest: Array) -> Array:
     """A column with the other entries put in their places."""
     lead = np.broadcast_shapes(values.shape[:-2], rest.shape[:-2])
     column = np.array(np.broadcast_to(values, (*lead, *values.shape[-2:])))
-    column[..., where, :] = rest
+    column[..., free, :] = rest
     return column

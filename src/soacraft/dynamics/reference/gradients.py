@@ -57,7 +57,7 @@ class Screws:
     @cached_property
     def dof_body(self) -> npt.NDArray[np.intp]:
         """The body of each dof."""
-        sizes = [where.stop - where.start for where in self.p.layout.v_slices]
+        sizes = [dofs.stop - dofs.start for dofs in self.p.layout.v_slices]
         return np.repeat(np.arange(self.p.n), sizes)
 
     @cached_property
@@ -90,8 +90,8 @@ class Screws:
         body = self.dof_body
         moves = self.inboard[body][:, body].T  # [i, c]: hinge c is inboard of or at hinge i
         d = np.einsum("...cab,...bi->...aic", crm(np.moveaxis(self.S, -1, -2)), self.S) * moves
-        for where, change in self.own:
-            d[..., where, where] += change
+        for dofs, change in self.own:
+            d[..., dofs, dofs] += change
         return np.asarray(d)
 
 
@@ -112,22 +112,22 @@ def mass_matrix_gradient(p: Problem) -> Array:
     dR = push @ own_R - own_R @ turn
     inner = np.einsum("...cab,...bl->...alc", dR, S)
     d = np.einsum("...ai,...alc->...ilc", S, moved) * between + np.einsum("...ai,...alc->...ilc", S, inner) * outside
-    for where, change in s.own:
-        _add_own(d, where, change, S, F, own_R, up)
+    for dofs, change in s.own:
+        _add_own(d, dofs, change, S, F, own_R, up)
     mirror = np.swapaxes(d, -3, -2) * strictly.T[:, :, None]
     return np.asarray(d + mirror)
 
 
-def _add_own(d: Array, where: slice, change: Array, S: Array, F: Array, own_R: Array, up: Mask) -> None:
+def _add_own(d: Array, dofs: slice, change: Array, S: Array, F: Array, own_R: Array, up: Mask) -> None:
     """The part of a hinge whose H varies: dH* as (..., 6, i, c) for its own dofs."""
-    at = where.start
+    at = dofs.start
     below = up[at] & ~up[:, at]  # dofs strictly outboard
     above = up[:, at] & ~up[at]  # dofs strictly inboard
-    d[..., where, :, where] += np.einsum("...aic,...la->...ilc", change, F) * below[:, None]
+    d[..., dofs, :, dofs] += np.einsum("...aic,...la->...ilc", change, F) * below[:, None]
     pulled = np.einsum("...ab,...blc->...alc", own_R[..., at, :, :], change)
-    d[..., :, where, where] += np.einsum("...ai,...alc->...ilc", S, pulled) * above[:, None, None]
-    both = np.einsum("...ai,...alc->...ilc", S[..., where], pulled)
-    d[..., where, where, where] += both + np.swapaxes(both, -3, -2)
+    d[..., :, dofs, dofs] += np.einsum("...ai,...alc->...ilc", S, pulled) * above[:, None, None]
+    both = np.einsum("...ai,...alc->...ilc", S[..., dofs], pulled)
+    d[..., dofs, dofs, dofs] += both + np.swapaxes(both, -3, -2)
 
 
 def coriolis_matrix(p: Problem) -> Array:
@@ -149,8 +149,8 @@ def coriolis_matrix(p: Problem) -> Array:
     S = np.moveaxis(s.S, -1, -2)
     rate = times(crm(V)[..., s.dof_body, :, :], S)  # Sdot
     v = p.given["v"]
-    for where, change in s.own:
-        rate[..., where, :] += np.moveaxis(np.einsum("...aic,...c->...ai", change, v[..., where]), -1, -2)
+    for dofs, change in s.own:
+        rate[..., dofs, :] += np.moveaxis(np.einsum("...aic,...c->...ai", change, v[..., dofs]), -1, -2)
     up = s.inboard[s.dof_body][:, s.dof_body]
     # the outer hinge is that of i where j is inboard of or at it, and that of j elsewhere
     b = s.dof_body
@@ -180,26 +180,26 @@ def log_det_gradient(p: Problem) -> Array:
     Upsilon = backward_lyapunov(m, lambda i, k: psi[k], compliance)
     changes = _own_in_body_axes(p)
     gradient = np.zeros((*p.batch, p.nv))
-    for k, where in enumerate(p.layout.v_slices):
-        if where.start == where.stop:
+    for k, dofs in enumerate(p.layout.v_slices):
+        if dofs.start == dofs.stop:
             continue
         parent = m.parent(k)
         Y = np.zeros((m.dims[k], m.dims[k])) if parent < 0 else m.A(parent, k).mT @ Upsilon[parent] @ m.A(parent, k)
         through = Y @ ab.P_plus[k]
-        gradient[..., where] = -2.0 * np.einsum("...cab,...ba->...c", crm(m.H(k)[..., :6]), through[..., :6, :6])
+        gradient[..., dofs] = -2.0 * np.einsum("...cab,...ba->...c", crm(m.H(k)[..., :6]), through[..., :6, :6])
         if k in changes:
             Z = ab.G[k].mT @ (np.eye(m.dims[k]) - through)
-            gradient[..., where] += 2.0 * np.einsum("...ia,...aic->...c", Z[..., :6], changes[k])
+            gradient[..., dofs] += 2.0 * np.einsum("...ia,...aic->...c", Z[..., :6], changes[k])
     return gradient
 
 
 def _own_in_body_axes(p: Problem) -> dict[int, Array]:
     """dH* in the body frame (..., 6, i, c) by body, where H varies."""
     s = Screws(p)
-    numbers = {where.start: k for k, where in enumerate(p.layout.v_slices) if where.stop > where.start}
+    numbers = {dofs.start: k for k, dofs in enumerate(p.layout.v_slices) if dofs.stop > dofs.start}
     by_body: dict[int, Array] = {}
-    for where, change in s.own:
-        k = numbers[where.start]
+    for dofs, change in s.own:
+        k = numbers[dofs.start]
         back = np.linalg.inv(s.to_world[..., k, :, :])
         by_body[k] = np.einsum("...ab,...bic->...aic", back, change)
     return by_body

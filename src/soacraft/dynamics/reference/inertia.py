@@ -39,9 +39,9 @@ def _refuse_bent(p: Problem, X: Array) -> None:
     least = np.linalg.eigvalsh(X / root[..., :, None] / root[..., None, :])[..., 0]
     bad = least < -SYMMETRY
     if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
-        cause = p.state.configuration.bent_too_far(where) or "the mass matrix of flexible bodies is not positive."
-        raise SingularError(f"{state_text(where, bad.shape)}{cause}")
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        cause = p.state.configuration.bent_too_far(index) or "the mass matrix of flexible bodies is not positive."
+        raise SingularError(f"{state_text(index, bad.shape)}{cause}")
 
 
 def composite_inertia(p: Problem) -> Array:
@@ -70,15 +70,15 @@ def operational_space_compliance(p: Problem) -> Array:
     psi = {k: m.A(m.parent(k), k) @ tau_bar[k] for k in m.nodes if m.parent(k) >= 0}
     X: Stacked = {k: m.H(k).mT @ np.linalg.solve(body.D[k], m.H(k)) for k in m.nodes}
     Upsilon = backward_lyapunov(m, lambda i, k: psi[k], X)
-    where, B_T = [], []
+    carriers, B_T = [], []
     for node in p.nodes:
         k, block = p.graph.node_block(node, p.state)
-        where.append(k)
+        carriers.append(k)
         B_T.append(both(node_axes(p, node), block.mT))
     C = np.zeros((*p.batch, 6 * len(p.nodes), 6 * len(p.nodes)))
-    for i, k in enumerate(where):
+    for i, k in enumerate(carriers):
         for j in range(i + 1):
-            block = block_of_AsXB(m.tree, lambda i, k: psi[k], Upsilon, lambda i, k: psi[k], k, where[j])
+            block = block_of_AsXB(m.tree, lambda i, k: psi[k], Upsilon, lambda i, k: psi[k], k, carriers[j])
             C[..., 6 * i : 6 * i + 6, 6 * j : 6 * j + 6] = B_T[i] @ block @ B_T[j].mT
             C[..., 6 * j : 6 * j + 6, 6 * i : 6 * i + 6] = C[..., 6 * i : 6 * i + 6, 6 * j : 6 * j + 6].mT
     return 0.5 * (C + C.mT)
@@ -118,9 +118,9 @@ def _scale(C: Array) -> Array:
 
 def _rank_text(p: Problem, rank: Array, size: int) -> str:
     names = ", ".join(repr(node.full_name) for node in p.nodes)
-    where = tuple(int(i) for i in np.argwhere(rank < size)[0])
+    index = tuple(int(i) for i in np.argwhere(rank < size)[0])
     return (
-        f"{state_text(where, rank.shape)}the operational-space compliance of {names} has rank {int(rank[where])} of "
+        f"{state_text(index, rank.shape)}the operational-space compliance of {names} has rank {int(rank[index])} of "
         f"{size}, so it has no inverse: the nodes cannot move in all directions there. Ask for fewer nodes, move away "
         "from the singular configuration, or take allow_singular=True for the pseudo-inverse."
     )

@@ -61,12 +61,12 @@ def jacobian(p: Problem) -> Array:
 
 def _of_node(p: Problem, node: Frame) -> Array:
     """One node's Jacobian in its own axes: X = phi*(k,O), then inboard X H*(j), X <- X phi*(p,j)."""
-    m, where = p.linear, p.layout.v_slices
+    m, slices = p.linear, p.layout.v_slices
     J = np.zeros((*p.batch, 6, p.nv))
     j, block = p.graph.node_block(node, p.state)
     X = block.mT
     while True:
-        J[..., where[j]] = X @ m.H(j).mT
+        J[..., slices[j]] = X @ m.H(j).mT
         parent = m.parent(j)
         if parent < 0:
             return J

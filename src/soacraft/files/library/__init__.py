@@ -44,8 +44,8 @@ def index() -> dict[str, ModelFacts]:
     """The facts of the library's models, by name."""
     import msgspec
 
-    found = msgspec.json.decode(folder().joinpath("index.json").read_bytes(), type=list[ModelFacts])
-    return {facts.name: facts for facts in found}
+    models = msgspec.json.decode(folder().joinpath("index.json").read_bytes(), type=list[ModelFacts])
+    return {facts.name: facts for facts in models}
 
 
 def read(name: str) -> Multibody:

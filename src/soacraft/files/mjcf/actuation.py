@@ -37,16 +37,16 @@ def _bounded(element: Element, walk: Walk) -> None:
 
 
 def _handlers() -> dict[str, Callable[[Element, Walk], Any]]:
-    found: dict[str, Callable[[Element, Walk], Any]] = {"actuator": rule("used")}
-    for kind, own in _KINDS.items():
+    handlers: dict[str, Callable[[Element, Walk], Any]] = {"actuator": rule("used")}
+    for kind, attributes in _KINDS.items():
         for section in ("actuator", "default"):
-            found[f"{section}/{kind}"] = rule(
+            handlers[f"{section}/{kind}"] = rule(
                 "recorded", used=f"name class gear {_TARGET}",
-                recorded=f"{_COMMON} {own}{'' if section == 'actuator' else ' armature damping'}",
+                recorded=f"{_COMMON} {attributes}{'' if section == 'actuator' else ' armature damping'}",
                 effects=_DELAY, held=_DELAY, later="armature damping" if section == "actuator" else "", before=_bounded,
                 note="its law acts with p.control(name, u) of a propagator",
             )  # fmt: skip
-    return found | {"actuator/plugin": rule(before=refuse_plugin)}
+    return handlers | {"actuator/plugin": rule(before=refuse_plugin)}
 
 
 ACTUATOR_HANDLERS = _handlers()

@@ -112,9 +112,9 @@ def model(element: Element, walk: Walk) -> Changes:
     name = f"model{len(walk.models)}.xml"  # after those it attaches itself
     walk.models[name] = root
     walk.key = key
-    given = element.attributes.get("name", document.root.attributes.get("model", path.stem))
-    walk.weights[given] = inner.cost
-    return {"file": name, "name": given, "content_type": None}
+    label = element.attributes.get("name", document.root.attributes.get("model", path.stem))
+    walk.weights[label] = inner.cost
+    return {"file": name, "name": label, "content_type": None}
 
 
 def inertial(element: Element, walk: Walk) -> Changes:

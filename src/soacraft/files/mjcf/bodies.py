@@ -93,29 +93,29 @@ def add_bodies(build: Build) -> None:
 def _body_names(build: Build) -> list[str]:
     compiled = build.compiled
     count = int(compiled.model.nbody)
-    given = [compiled.name("BODY", b) for b in range(count)]
-    taken = {b: build.names.take("body", given[b], "") for b in range(1, count) if given[b].strip()}
+    file_names = [compiled.name("BODY", b) for b in range(count)]
+    taken = {b: build.names.take("body", file_names[b], "") for b in range(1, count) if file_names[b].strip()}
     return ["", *(taken.get(b) or build.names.take("body", "", f"body{b}") for b in range(1, count))]
 
 
 def _joint_names(build: Build, body_names: list[str]) -> list[str]:
     """A joint's own name; else its body's, or the body's with a number when the body has several joints."""
     compiled, model = build.compiled, build.compiled.model
-    given = [compiled.name("JOINT", j) for j in range(int(model.njnt))]
-    names = [build.names.take("hinge", name, "") if name.strip() else "" for name in given]
+    file_names = [compiled.name("JOINT", j) for j in range(int(model.njnt))]
+    names = [build.names.take("hinge", name, "") if name.strip() else "" for name in file_names]
     for joint, name in enumerate(names):
         body = int(model.jnt_bodyid[joint])
-        own, alone = body_names[body], int(model.body_jntnum[body]) == 1
+        body_name, alone = body_names[body], int(model.body_jntnum[body]) == 1
         place = joint - int(model.body_jntadr[body])
-        names[joint] = name or build.names.take("hinge", own if alone else f"{own}_joint{place}", "")
+        names[joint] = name or build.names.take("hinge", body_name if alone else f"{body_name}_joint{place}", "")
     return names
 
 
 def _tell_renamed(build: Build, kind: str, names: list[str], elements: dict[int, Element | None], key: str) -> None:
     for number, name in enumerate(names):
-        given, element = build.compiled.name(kind, number), elements.get(number)
-        if element is not None and given.strip() and given != name:
-            build.walk.tell(element, "converted", "name", f"{given!r} is called {name!r}", key=key)
+        file_name, element = build.compiled.name(kind, number), elements.get(number)
+        if element is not None and file_name.strip() and file_name != name:
+            build.walk.tell(element, "converted", "name", f"{file_name!r} is called {name!r}", key=key)
 
 
 def _add_body(
@@ -136,9 +136,9 @@ def _add_body(
         here = Pose()  # its coordinates are the pose in the world
     for step in steps:
         last = step is steps[-1]
-        own = name if last else build.names.take("body", f"{name}:{step.hinge_name}", "")
+        body_name = name if last else build.names.take("body", f"{name}:{step.hinge_name}", "")
         body = build.mb.add_body(
-            own, parent, step.hinge, inertia if last else None, here @ step.place, step.place.inv, step.hinge_name
+            body_name, parent, step.hinge, inertia if last else None, here @ step.place, step.place.inv, step.hinge_name
         )
         _add_properties(build, body, step)
         build.add_step(step)
@@ -168,23 +168,23 @@ def _add_properties(build: Build, body: Body, step: Step) -> None:
 
 def _body_records(build: Build, number: int) -> None:
     model = build.compiled.model
-    kept: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     carrier = build.carriers[number]
     acts = not {"SPRING", "DAMPER"} <= build.off  # MuJoCo has no passive force without both
     if model.body_gravcomp[number] != 0.0 and acts and isinstance(carrier, Body):
         carrier.gravity_compensation = float(model.body_gravcomp[number])
     if model.body_mocapid[number] >= 0:
-        kept["mocap"] = True
-    if kept:
-        build.mb.add_record(Record("body", build.carriers[number].name, kept))
+        facts["mocap"] = True
+    if facts:
+        build.mb.add_record(Record("body", build.carriers[number].name, facts))
 
 
 def _joint_records(build: Build, joint: int, name: str, element: Element | None) -> None:
     """Record the parts of a joint that are not simulated, and those that were converted."""
     model, walk = build.compiled.model, build.walk
-    kept = _softness(model, joint) | _extras(model, joint)
-    if kept:
-        build.mb.add_record(Record("joint", name, kept))
+    facts = _softness(model, joint) | _extras(model, joint)
+    if facts:
+        build.mb.add_record(Record("joint", name, facts))
     if element is None:
         return
     dof = int(model.jnt_dofadr[joint])
@@ -199,7 +199,7 @@ def _joint_records(build: Build, joint: int, name: str, element: Element | None)
         note = "a <flag> disables it; it acts in sc.sim.Contact"
         walk.tell(element, "recorded", "range", note, True, key="body/joint")
     for attribute in ("stiffness", "damping"):
-        if f"{attribute}poly" in kept:
+        if f"{attribute}poly" in facts:
             walk.tell(element, "recorded", attribute, "only the linear term acts", True, key="body/joint")
     if int(model.jnt_type[joint]) == FREE and in_parts(model, joint):
         note = "has armature or a spring: is three slides and a spherical hinge"
@@ -209,18 +209,18 @@ def _joint_records(build: Build, joint: int, name: str, element: Element | None)
 def _softness(model: Any, joint: int) -> dict[str, Any]:
     """The solver's softness of limits and friction, where it is not the usual one."""
     dof = int(model.jnt_dofadr[joint])
-    found = {
+    pairs = {
         "solreflimit": (model.jnt_solref[joint], _SOLREF), "solimplimit": (model.jnt_solimp[joint], _SOLIMP),
         "solreffriction": (model.dof_solref[dof], _SOLREF), "solimpfriction": (model.dof_solimp[dof], _SOLIMP),
     }  # fmt: skip
-    return {name: np.array(value) for name, (value, usual) in found.items() if not np.array_equal(value, usual)}
+    return {name: np.array(value) for name, (value, usual) in pairs.items() if not np.array_equal(value, usual)}
 
 
 def _extras(model: Any, joint: int) -> dict[str, Any]:
     """Nonlinear springs and dampers, margins and the like."""
     dof = int(model.jnt_dofadr[joint])
     limited = bool(model.jnt_actfrclimited[joint])
-    found = {
+    values = {
         "stiffnesspoly": _entry(model, "jnt_stiffnesspoly", joint),
         "dampingpoly": _entry(model, "dof_dampingpoly", dof),
         "springyield": _entry(model, "jnt_springyield", joint),
@@ -228,7 +228,7 @@ def _extras(model: Any, joint: int) -> dict[str, Any]:
         "actuatorfrcrange": model.jnt_actfrcrange[joint] if limited else 0.0,
         "actuatorgravcomp": model.jnt_actgravcomp[joint],
     }
-    return {name: np.array(value).tolist() for name, value in found.items() if np.any(value)}
+    return {name: np.array(value).tolist() for name, value in values.items() if np.any(value)}
 
 
 def _entry(model: Any, name: str, at: int) -> Any:

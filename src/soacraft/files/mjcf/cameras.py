@@ -28,28 +28,30 @@ def camera(record: Callable[[Element, Walk], None]) -> Handler:
     """A camera: a node, and a record. One whose place cannot be read is a record alone, and refuses nothing."""
     note = "is a node, and is kept in mb.records"
     node = rule("converted", used=f"name class {_PLACE}", held="name", note=note, notes=_FIXED, before=record)
-    kept = rule("recorded", rest="recorded", given=False, note="its place cannot be read: is no node", before=record)
-    return _where_readable(replace(node, rest=_OTHER), kept)
+    recorded = rule(
+        "recorded", rest="recorded", given=False, note="its place cannot be read: is no node", before=record
+    )
+    return _where_readable(replace(node, rest=_OTHER), recorded)
 
 
 def default_camera() -> Handler:
     """The defaults of cameras: their place counts."""
     node = rule(used=_PLACE)
-    kept = rule("ignored", rest="ignored", given=False, note="has no effect on motion")
-    return _where_readable(replace(node, rest=replace(_OTHER, status="ignored")), kept)
+    ignored = rule("ignored", rest="ignored", given=False, note="has no effect on motion")
+    return _where_readable(replace(node, rest=replace(_OTHER, status="ignored")), ignored)
 
 
-def _where_readable(node: Handler, kept: Handler) -> Handler:
+def _where_readable(node: Handler, otherwise: Handler) -> Handler:
     def handler(element: Element, walk: Walk) -> Any:
-        return node(element, walk) if _readable(element) else kept(element, walk)
+        return node(element, walk) if _readable(element) else otherwise(element, walk)
 
     return handler
 
 
 def _readable(element: Element) -> bool:
     """True if position and rotation are numbers, in the right count, and the rotation is one."""
-    given = {name: text for name, text in element.attributes.items() if name in _NUMBERS}
-    for name, text in given.items():
+    numbers = {name: text for name, text in element.attributes.items() if name in _NUMBERS}
+    for name, text in numbers.items():
         try:
             x = [float(part) for part in text.split()]
         except ValueError:
@@ -58,7 +60,7 @@ def _readable(element: Element) -> bool:
             return False
         if name in _TURNS - {"euler"} and not _turns(name, x):
             return False
-    return len(_TURNS & given.keys()) <= 1
+    return len(_TURNS & numbers.keys()) <= 1
 
 
 def _turns(name: str, x: list[float]) -> bool:
@@ -75,10 +77,10 @@ def add_cameras(build: Build) -> None:
     elements = compiled.elements(compiled.spec.cameras)
     for number in range(int(model.ncam)):
         carrier, element = build.carriers[int(model.cam_bodyid[number])], elements.get(number)
-        given = "" if element is None else element.attributes.get("name", "")
-        name = build.node_name(carrier, given, f"camera{number}")
-        if given.strip() and name != given and element is not None:
-            build.walk.tell(element, "converted", "name", f"{given!r} is called {name!r}", key="body/camera")
+        file_name = "" if element is None else element.attributes.get("name", "")
+        name = build.node_name(carrier, file_name, f"camera{number}")
+        if file_name.strip() and name != file_name and element is not None:
+            build.walk.tell(element, "converted", "name", f"{file_name!r} is called {name!r}", key="body/camera")
         try:
             carrier.add_node(name, pose_of(model.cam_pos[number], model.cam_quat[number]), role="sensor")
         except ModelError as problem:

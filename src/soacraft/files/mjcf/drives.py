@@ -73,29 +73,29 @@ def _driven(build: Build, number: int, gears: dict[str, float]) -> Body | None:
 def _facts(build: Build, number: int) -> dict[str, Any]:
     compiled, model, mujoco = build.compiled, build.compiled.model, build.compiled.mujoco
     transmission = mujoco.mjtTrn(int(model.actuator_trntype[number])).name.removeprefix("mjTRN_").lower()
-    found: dict[str, Any] = {"transmission": transmission, "gear": np.array(model.actuator_gear[number])}
+    facts: dict[str, Any] = {"transmission": transmission, "gear": np.array(model.actuator_gear[number])}
     kind = {"joint": "JOINT", "jointinparent": "JOINT", "tendon": "TENDON", "site": "SITE", "slidercrank": "SITE",
             "body": "BODY"}.get(transmission)  # fmt: skip
     if kind is not None:
-        found["target"] = compiled.name(kind, int(model.actuator_trnid[number][0]))
+        facts["target"] = compiled.name(kind, int(model.actuator_trnid[number][0]))
     for what in _TYPES:
         enum = getattr(mujoco, f"mjt{what.capitalize()}")
-        found[f"{what}type"] = enum(int(getattr(model, f"actuator_{what}type")[number])).name.partition("_")[2].lower()
+        facts[f"{what}type"] = enum(int(getattr(model, f"actuator_{what}type")[number])).name.partition("_")[2].lower()
         parameters = np.trim_zeros(np.array(getattr(model, f"actuator_{what}prm")[number]), "b")
         if parameters.size:
-            found[f"{what}prm"] = parameters
-    if "biasprm" in found and found["biasprm"][1:2].any():  # MuJoCo's length counts from qpos = 0, ours from q = 0
-        found["biasprm"] = np.concatenate([found["biasprm"], np.zeros(3)])[: max(3, found["biasprm"].size)]
-        found["biasprm"][0] += found["biasprm"][1] * drawn_length(build, number)
+            facts[f"{what}prm"] = parameters
+    if "biasprm" in facts and facts["biasprm"][1:2].any():  # MuJoCo's length counts from qpos = 0, ours from q = 0
+        facts["biasprm"] = np.concatenate([facts["biasprm"], np.zeros(3)])[: max(3, facts["biasprm"].size)]
+        facts["biasprm"][0] += facts["biasprm"][1] * drawn_length(build, number)
     for what in _RANGES:
         limited = getattr(model, f"actuator_{what}limited")
         if len(limited) > number and np.any(limited[number]):
-            found[f"{what}range"] = np.array(getattr(model, f"actuator_{what}range")[number])
+            facts[f"{what}range"] = np.array(getattr(model, f"actuator_{what}range")[number])
     for what in ("armature", "damping"):
         value = getattr(model, f"actuator_{what}", None)
         if value is not None and np.any(value[number]):
-            found[what] = np.array(value[number]).tolist()
-    return found
+            facts[what] = np.array(value[number]).tolist()
+    return facts
 
 
 _LAWS = {"dyntype": ("none",), "gaintype": ("fixed",), "biastype": ("none", "affine")}

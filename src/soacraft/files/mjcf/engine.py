@@ -33,8 +33,8 @@ class Compiled:
 
     def element(self, item: Any) -> Element | None:
         """The element of the file that an item of the spec comes from."""
-        found = _LINE.search(getattr(item, "info", "") or "")
-        return self.lines.get(int(found.group(1))) if found else None
+        line = _LINE.search(getattr(item, "info", "") or "")
+        return self.lines.get(int(line.group(1))) if line else None
 
     def elements(self, items: Any) -> dict[int, Element | None]:
         """The elements of the items of a spec, by the number they have in the compiled model."""
@@ -79,17 +79,17 @@ def refusing(mujoco: Any, file: str, lines: dict[int, Element]) -> Iterator[None
         raise
     except (ValueError, RuntimeError, TypeError, MemoryError, OverflowError, mujoco.FatalError) as problem:
         text = str(problem)
-        found = _LINE.search(text)
-        where: Element | str = lines.get(int(found.group(1)), file) if found else _keyframe(text, lines) or file
+        line = _LINE.search(text)
+        where: Element | str = lines.get(int(line.group(1)), file) if line else _keyframe(text, lines) or file
         message = _PREFIX.sub("", text.split("\nElement")[0]).strip().rstrip(".")
         raise fail(where, f"{REFUSED} {' '.join(message.split()) or type(problem).__name__}.") from None
 
 
 def _keyframe(text: str, lines: dict[int, Element]) -> Element | None:
     """The keyframe that a message of MuJoCo is about: it names its number, and no line."""
-    found = re.search(r"keyframe .*id (\d+)", text, re.DOTALL)
-    keys = [element for element in lines.values() if element.tag == "key"] if found else []
-    return keys[int(found[1])] if found and int(found[1]) < len(keys) else None
+    number = re.search(r"keyframe .*id (\d+)", text, re.DOTALL)
+    keys = [element for element in lines.values() if element.tag == "key"] if number else []
+    return keys[int(number[1])] if number and int(number[1]) < len(keys) else None
 
 
 def parse(mujoco: Any, root: Given, models: dict[str, Given], file: str) -> tuple[Any, dict[int, Element]]:

@@ -40,30 +40,30 @@ def _chain(trees: Iterable[Given], element: Element) -> list[Given]:
     above: dict[int, Given] = {}
     waiting = list(trees)
     while waiting:
-        given = waiting.pop()
-        if given.source is element:
-            chain = [given]
+        node = waiting.pop()
+        if node.source is element:
+            chain = [node]
             while id(chain[0]) in above:
                 chain.insert(0, above[id(chain[0])])
             return chain
-        above |= {id(child): given for child in given.children}
-        waiting += given.children
+        above |= {id(child): node for child in node.children}
+        waiting += node.children
     return []
 
 
-def _leave_out_attribute(walk: Walk, given: Given, problem: ModelFileError) -> bool:
+def _leave_out_attribute(walk: Walk, node: Given, problem: ModelFileError) -> bool:
     for word, attributes in _WITHOUT.items():
-        if word in problem.fault and word in given.attributes:
+        if word in problem.fault and word in node.attributes:
             for name in attributes:
-                if given.attributes.pop(name, None) is not None:
-                    walk.tell(given.source, "ignored", name, problem.fault, key=given.key)
+                if node.attributes.pop(name, None) is not None:
+                    walk.tell(node.source, "ignored", name, problem.fault, key=node.key)
             return True
     return False
 
 
-def _mend_inertia(walk: Walk, given: Given, problem: ModelFileError) -> bool:
+def _mend_inertia(walk: Walk, node: Given, problem: ModelFileError) -> bool:
     """The inertial element of a body with the nearest inertia that a body can have."""
-    inertial = next((child for child in given.children if child.key == "body/inertial"), None)
+    inertial = next((child for child in node.children if child.key == "body/inertial"), None)
     if "inertia" not in problem.fault or inertial is None:
         return False
     for name in ("diaginertia", "fullinertia"):
@@ -75,31 +75,31 @@ def _mend_inertia(walk: Walk, given: Given, problem: ModelFileError) -> bool:
         if text == inertial.attributes[name] or not near.any():
             return False
         inertial.attributes[name] = text
-        note = f"{problem.fault.rstrip('.')}: with lenient body {given.attributes.get('name', '')!r} has {text}"
+        note = f"{problem.fault.rstrip('.')}: with lenient body {node.attributes.get('name', '')!r} has {text}"
         walk.tell(inertial.source, "repaired", name, note, dynamic=True, key=inertial.key)
         return True
     return False
 
 
-def _without_mass(walk: Walk, given: Given, problem: ModelFileError) -> bool:
+def _without_mass(walk: Walk, node: Given, problem: ModelFileError) -> bool:
     """A body that moves and has no mass is massless here; MuJoCo is given a little, which is not taken over."""
-    if "mass and inertia of moving bodies" not in problem.fault or id(given.source) in walk.massless:
+    if "mass and inertia of moving bodies" not in problem.fault or id(node.source) in walk.massless:
         return False
-    walk.massless.add(id(given.source))
+    walk.massless.add(id(node.source))
     little = {"pos": "0 0 0", "mass": "1e-6", "diaginertia": "1e-6 1e-6 1e-6"}
-    given.children = [child for child in given.children if child.key != "body/inertial"]
-    given.children.append(Given("inertial", little, given.source, "body/inertial"))
+    node.children = [child for child in node.children if child.key != "body/inertial"]
+    node.children.append(Given("inertial", little, node.source, "body/inertial"))
     note = f"{problem.fault.rstrip('.')}: with lenient it is massless"
-    walk.tell(given.source, "repaired", note=note, dynamic=True, key=given.key)
+    walk.tell(node.source, "repaired", note=note, dynamic=True, key=node.key)
     return True
 
 
 def _leave_out(walk: Walk, chain: list[Given], problem: ModelFileError) -> bool:
     """The nearest element around the fault that the bodies do not depend on."""
-    for parent, given in zip(chain[-2::-1], chain[:0:-1], strict=True):
-        moves = local(given.key)
+    for parent, node in zip(chain[-2::-1], chain[:0:-1], strict=True):
+        moves = local(node.key)
         if moves is not None:
-            parent.children = [child for child in parent.children if child is not given]
-            walk.leave_out(given.source, given.key, problem.fault, moves)
+            parent.children = [child for child in parent.children if child is not node]
+            walk.leave_out(node.source, node.key, problem.fault, moves)
             return True
     return False

@@ -31,11 +31,11 @@ def settle_meshes(
         if geom.meshname:
             users.setdefault(geom.meshname, []).append(geom)
     assets: dict[str, bytes] = {}
-    found: MeshTable = {}
+    table: MeshTable = {}
     fates: list[tuple[MeshFile, str]] = []
     for mesh in spec.meshes:
         file = walk.meshes.get(mesh.file)
-        found[mesh.name] = (file.spot.name if file else "", tuple(float(x) for x in mesh.scale))
+        table[mesh.name] = (file.spot.name if file else "", tuple(float(x) for x in mesh.scale))
         if file is None:
             continue
         fate = _settle(mujoco, spec, walk, file, mesh, users.get(mesh.name, []), lines)
@@ -45,7 +45,7 @@ def settle_meshes(
         else:
             _stand_in(mesh)
     spec.assets = assets
-    return found, fates
+    return table, fates
 
 
 def tell_meshes(walk: Walk, fates: list[tuple[MeshFile, str]]) -> None:

@@ -32,10 +32,10 @@ def add_sites(build: Build) -> None:
     elements = compiled.elements(compiled.spec.sites)
     for site in range(int(model.nsite)):
         carrier = build.carriers[int(model.site_bodyid[site])]
-        given, element = compiled.name("SITE", site), elements.get(site)
-        name = build.node_name(carrier, given, f"site{site}")
-        if given.strip() and name != given and element is not None:
-            build.walk.tell(element, "converted", "name", f"{given!r} is called {name!r}", key="body/site")
+        file_name, element = compiled.name("SITE", site), elements.get(site)
+        name = build.node_name(carrier, file_name, f"site{site}")
+        if file_name.strip() and name != file_name and element is not None:
+            build.walk.tell(element, "converted", "name", f"{file_name!r} is called {name!r}", key="body/site")
         try:
             node = carrier.add_node(
                 name, pose_of(model.site_pos[site], model.site_quat[site]), role=roles.get(site, "")
@@ -49,8 +49,8 @@ def _roles(build: Build) -> dict[int, str]:
     """The sites at which actuators push, or else sensors measure."""
     model, mujoco = build.compiled.model, build.compiled.mujoco
     numbers = {build.compiled.name("SITE", i): i for i in range(int(model.nsite))}
-    told = [str(x.attributes.get("site", "")) for x in build.walk.records if x.kind == "sensor"]
-    measured = [numbers[name] for name in told if name in numbers]
+    measured_sites = [str(x.attributes.get("site", "")) for x in build.walk.records if x.kind == "sensor"]
+    measured = [numbers[name] for name in measured_sites if name in numbers]
     pushed = np.asarray(model.actuator_trnid)[np.asarray(model.actuator_trntype) == int(mujoco.mjtTrn.mjTRN_SITE)]
     return dict.fromkeys(measured, "sensor") | dict.fromkeys(pushed.reshape(-1, 2)[:, 0].tolist(), "actuator")
 

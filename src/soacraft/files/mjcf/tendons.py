@@ -125,14 +125,14 @@ def _span(build: Build, tendon: int, nodes: list[str], k: float, d: float, eleme
 def _wraps(build: Build, tendon: int) -> list[tuple[Any, ...]]:
     compiled, model, kinds = build.compiled, build.compiled.model, build.compiled.mujoco.mjtWrap
     start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
-    found: list[tuple[Any, ...]] = []
+    wraps: list[tuple[Any, ...]] = []
     for wrap in range(start, start + count):
         kind, target = int(model.wrap_type[wrap]), int(model.wrap_objid[wrap])
         if kind == int(kinds.mjWRAP_SITE):
-            found.append(("site", build.sites[target]))
+            wraps.append(("site", build.sites[target]))
         elif kind == int(kinds.mjWRAP_PULLEY):
-            found.append(("pulley", float(model.wrap_prm[wrap])))
+            wraps.append(("pulley", float(model.wrap_prm[wrap])))
         else:
             side = int(model.wrap_prm[wrap])
-            found.append(("geom", compiled.name("GEOM", target), build.sites[side] if side >= 0 else ""))
-    return found
+            wraps.append(("geom", compiled.name("GEOM", target), build.sites[side] if side >= 0 else ""))
+    return wraps

@@ -47,12 +47,12 @@ def _ends(build: Build, number: int, places: tuple[Any, Any]) -> tuple[str, Fram
     """The name of a loop and its two nodes: the sites, or new nodes on the bodies."""
     compiled, model, mb = build.compiled, build.compiled.model, build.mb
     ids = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
-    given = compiled.name("EQUALITY", number)
+    file_name = compiled.name("EQUALITY", number)
     if int(model.eq_objtype[number]) == int(compiled.mujoco.mjtObj.mjOBJ_SITE):
         a, b = (mb.frame(build.sites[site]) for site in ids)
-        return build.names.take("loop", given, f"{a.name}:{b.name}"), a, b
+        return build.names.take("loop", file_name, f"{a.name}:{b.name}"), a, b
     bodies = [build.carriers[body] for body in ids]
-    name = build.names.take("loop", given, f"{bodies[0].name}:{bodies[1].name}")
+    name = build.names.take("loop", file_name, f"{bodies[0].name}:{bodies[1].name}")
     a, b = (
         body.add_node(build.node_name(body, name), pose_of(*place)) for body, place in zip(bodies, places, strict=True)
     )
@@ -97,13 +97,13 @@ def fixed_tendon(build: Build, tendon: int) -> dict[int, float] | None:
     """The joints of a fixed tendon with their coefficients; None for a spatial one."""
     model, kinds = build.compiled.model, build.compiled.mujoco.mjtWrap
     start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
-    found: dict[int, float] = {}
+    terms: dict[int, float] = {}
     for wrap in range(start, start + count):
         if int(model.wrap_type[wrap]) != int(kinds.mjWRAP_JOINT):
             return None
         joint = int(model.wrap_objid[wrap])
-        found[joint] = found.get(joint, 0.0) + float(model.wrap_prm[wrap])
-    return found
+        terms[joint] = terms.get(joint, 0.0) + float(model.wrap_prm[wrap])
+    return terms
 
 
 def _couple(
@@ -119,10 +119,10 @@ def _couple(
         _add(terms, build.dofs[joint][0], np.array([coefficient, 0.0, 0.0, 0.0]))
     for joint, coefficient in second.items():
         _add(terms, build.dofs[joint][0], -c[1:] * coefficient ** np.arange(1.0, _DEGREE + 1))
-    given = build.compiled.name("EQUALITY", number)
-    name = build.names.take("loop", given, ":".join(terms))  # loops and couplings share their names
-    kept = {dof: tuple(float(x) for x in ratio) for dof, ratio in terms.items() if ratio.any()}
-    build.mb.couple(name, kept, float(c[0]), _active(build, number), _facts(build, number))
+    file_name = build.compiled.name("EQUALITY", number)
+    name = build.names.take("loop", file_name, ":".join(terms))  # loops and couplings share their names
+    ratios = {dof: tuple(float(x) for x in ratio) for dof, ratio in terms.items() if ratio.any()}
+    build.mb.couple(name, ratios, float(c[0]), _active(build, number), _facts(build, number))
 
 
 def _add(terms: Terms, dof: str, ratio: np.ndarray[Any, np.dtype[np.float64]]) -> None:

@@ -122,26 +122,26 @@ class Walk:
             return _LEFT_OUT
         return None if attributes is None else Given(element.tag, attributes, element, key)
 
-    def _children(self, element: Element, given: Given | None, parent: str) -> None:
+    def _children(self, element: Element, above: Given | None, parent: str) -> None:
         for child in element.children:
             self.key = key = child_key(parent, child.tag)
-            found = self._one(child)
-            if key not in self.handlers or found is _LEFT_OUT:
+            node = self._one(child)
+            if key not in self.handlers or node is _LEFT_OUT:
                 continue
-            if found is not None and given is not None:
-                given.children.append(found)
+            if node is not None and above is not None:
+                above.children.append(node)
                 self._pay(child, self.copies * COSTS.get(key, 1))
                 if key == "body/attach":
                     self.attached.append((child, self.copies))
-            self._inside(child, found, key)
+            self._inside(child, node, key)
 
-    def _inside(self, child: Element, found: Given | None, key: str) -> None:
+    def _inside(self, child: Element, node: Given | None, key: str) -> None:
         copies, depth = self.copies, len(self.carriers)
         if key == "replicate":
             self.copies *= count_of(child)
         if key == "body":
             self.carriers.append(child.attributes.get("name", ""))
-        self._children(child, found, key)
+        self._children(child, node, key)
         self.copies = copies
         del self.carriers[depth:]
 
@@ -198,10 +198,10 @@ class Walk:
             return
         for element in self.document.root.children:
             if element.tag == "compiler":
-                given = element.attributes
-                self.meshdir = given.get("meshdir", given.get("assetdir", self.meshdir))
-                self.texturedir = given.get("texturedir", given.get("assetdir", self.texturedir))
-                self.strippath = given.get("strippath", str(self.strippath).lower()) == "true"
+                attributes = element.attributes
+                self.meshdir = attributes.get("meshdir", attributes.get("assetdir", self.meshdir))
+                self.texturedir = attributes.get("texturedir", attributes.get("assetdir", self.texturedir))
+                self.strippath = attributes.get("strippath", str(self.strippath).lower()) == "true"
 
     def asset(self, element: Element, folder: str, attribute: str = "file") -> Spot:
         """Location of a file of the model. It is not opened here.

@@ -90,8 +90,8 @@ def _tree(built: Built) -> _Tree:
         if item.kind != "joint":
             continue
         with placed(item.element):
-            made = make(scopes, frames, name, item)
-            if made is None:
+            joint = make(scopes, frames, name, item)
+            if joint is None:
                 continue
             parent, child = (
                 frames.carrier(scopes.find(item.scope, end, item.element)) for end in (item.parent, item.attached_to)
@@ -99,9 +99,9 @@ def _tree(built: Built) -> _Tree:
         if parent == child:
             raise fail(item.element, f"joins {parent!r:.80} to itself.")
         if child == WORLD or child in tree.above or scopes.items[child].static or _reaches(tree, parent, child):
-            tree.loops.append((name, item, made, parent, child))
+            tree.loops.append((name, item, joint, parent, child))
         else:
-            tree.above[child] = (name, item, made, parent)
+            tree.above[child] = (name, item, joint, parent)
     return tree
 
 
@@ -143,14 +143,14 @@ def _add_body(built: Built, tree: _Tree, link: str, name: str, hinges: dict[str,
             note = "is welded to the inertial frame: it is static" if item.static else "floats: no joint is above it"
             built.source.say(item.element, "converted", note)
         else:
-            joint, _, made, parent = above
+            joint, _, parts, parent = above
             carrier, J = built.bodies[parent], built.frames.pose(joint)
             on = Pose() if parent == WORLD else built.frames.pose(parent)
-            body = built.mb.add_body(name, carrier, made.hinge, inertia, on.inv @ J, J.inv @ X, hinges[joint])
-            if made.limits is not None:
-                body.limits = made.limits
-            if made.passive is not None:
-                body.passive = made.passive
+            body = built.mb.add_body(name, carrier, parts.hinge, inertia, on.inv @ J, J.inv @ X, hinges[joint])
+            if parts.limits is not None:
+                body.limits = parts.limits
+            if parts.passive is not None:
+                body.passive = parts.passive
             built.hinges[joint] = body
     built.bodies[link] = body
     add_shapes(built.source, built.scopes, built.frames, link, item, body)
@@ -159,34 +159,34 @@ def _add_body(built: Built, tree: _Tree, link: str, name: str, hinges: dict[str,
 def _inertia(built: Built, link: str, item: Item) -> Inertia:
     """The inertia of a link in its frame. SDF gives a link without <inertial> the mass 1 and the moment 1."""
     source, element = built.source, item.element
-    given = source.child(element, "inertial")
-    if given is None:
+    inertial = source.child(element, "inertial")
+    if inertial is None:
         source.say(element, "converted", "has no <inertial>: SDF takes the mass 1 and the moment 1 for it")
         return Inertia(1.0, (0.0, 0.0, 0.0), np.eye(3))
-    source.use(given)
-    if source.attribute(given, "auto") in ("true", "1"):
-        source.go_on(fail(given, "auto inertia from collision shapes is not computed; write it out."), given)
+    source.use(inertial)
+    if source.attribute(inertial, "auto") in ("true", "1"):
+        source.go_on(fail(inertial, "auto inertia from collision shapes is not computed; write it out."), inertial)
         return Inertia()
-    pose = source.child(given, "pose")
+    pose = source.child(inertial, "pose")
     at = source.pose(pose)
     frame = "" if pose is None else source.attribute(pose, "relative_to")
     if frame:
-        other = built.scopes.find(item.scope, frame, given)
+        other = built.scopes.find(item.scope, frame, inertial)
         at = built.frames.pose(link).inv @ built.frames.pose(other) @ at
-    mass, moment = source.number(given, "mass", 1.0), _moment(source, given)
+    mass, moment = source.number(inertial, "mass", 1.0), _moment(source, inertial)
     turned = at.rotation @ moment @ at.rotation.T
     try:
-        with placed(given):
+        with placed(inertial):
             return Inertia(mass, at.translation, turned)
     except ModelFileError as problem:
-        source.go_on(problem, given)
-        source.say(given, "repaired", f"{problem.fault}: with lenient the moment without its negative part", True)
-        with placed(given):
+        source.go_on(problem, inertial)
+        source.say(inertial, "repaired", f"{problem.fault}: with lenient the moment without its negative part", True)
+        with placed(inertial):
             return Inertia(mass, at.translation, nearest_moment(turned))
 
 
-def _moment(source: Source, given: Element) -> Array:
-    element = source.child(given, "inertia")
+def _moment(source: Source, inertial: Element) -> Array:
+    element = source.child(inertial, "inertia")
     if element is None:
         return np.eye(3)
     source.use(element)
@@ -209,13 +209,13 @@ def _node(built: Built, frame: str, link: str, name: str, element: Element) -> N
         return carrier.add_node(Names(carrier._nodes).new(name), on.inv @ built.frames.pose(frame))
 
 
-def _close(built: Built, name: str, item: Item, made: Made, parent: str, child: str) -> None:
+def _close(built: Built, name: str, item: Item, joint: Made, parent: str, child: str) -> None:
     """A joint that closes a loop: a node at it on each link."""
     a, b = (_node(built, name, link, name, item.element) for link in (parent, child))
     with placed(item.element):
-        built.mb.close_loop(name, a, b, made.hinge)
+        built.mb.close_loop(name, a, b, joint.hinge)
     built.source.say(item.element, "converted", f"closes a loop: {child!r:.80} has a joint above it already")
-    if made.passive is not None:
+    if joint.passive is not None:
         built.source.say(item.element, "converted", "closes a loop; its springs, dampers and friction do not act", True)
 
 

@@ -45,11 +45,11 @@ def make(scopes: Scopes, frames: Frames, name: str, item: Item) -> Made | None:
     directions = [_direction(scopes, frames, name, item, axis) for axis in axes[:wanted]]
     for axis in axes[wanted:]:
         source.say(axis, "ignored", f"a {kind} joint has no such axis")
-    made = Made(_hinge(scopes, element, kind, directions), axes[:wanted])
+    joint = Made(_hinge(scopes, element, kind, directions), axes[:wanted])
     if wanted:
-        made.limits = _limits(scopes, axes[:wanted], kind)
-        made.passive = _passive(scopes, axes[:wanted])
-    return made
+        joint.limits = _limits(scopes, axes[:wanted], kind)
+        joint.passive = _passive(scopes, axes[:wanted])
+    return joint
 
 
 def _hinge(scopes: Scopes, element: Element, kind: str, axes: list[Array]) -> Hinge:
@@ -88,8 +88,8 @@ def _direction(scopes: Scopes, frames: Frames, name: str, item: Item, axis: Elem
     xyz = source.child(axis, "xyz")
     if xyz is None:
         return np.array([0.0, 0.0, 1.0])
-    given, frame = source.numbers(xyz, 3), source.attribute(xyz, "expressed_in")
-    size = float(np.linalg.norm(given))
+    axis_of, frame = source.numbers(xyz, 3), source.attribute(xyz, "expressed_in")
+    size = float(np.linalg.norm(axis_of))
     if size == 0.0:
         raise fail(xyz, "an axis must not be zero; give a direction such as 0 0 1.")
     if abs(size - 1.0) > 1e-6:
@@ -100,7 +100,7 @@ def _direction(scopes: Scopes, frames: Frames, name: str, item: Item, axis: Elem
         other = scopes.find(item.scope, frame, xyz)
     elif old is not None and source.text(old) in ("true", "1"):
         other = f"{item.scope}__model__"
-    turned = given / size
+    turned = axis_of / size
     if other is not None:
         turned = frames.pose(name).rotation.T @ frames.pose(other).rotation @ turned
     return np.asarray(turned)

@@ -55,8 +55,8 @@ class Scopes:
         full = f"{scope}{name}"
         if full in self.items:
             return full
-        known = [each[len(scope) :] for each in self.items if each.startswith(scope)]
-        raise fail(where, f"there is no link, joint or frame {shorten(name)!r} here; there are {_few(known)}.")
+        names = [each[len(scope) :] for each in self.items if each.startswith(scope)]
+        raise fail(where, f"there is no link, joint or frame {shorten(name)!r} here; there are {_few(names)}.")
 
     def add(self, name: str, item: Item) -> None:
         """Keep an item; a second of its name is refused."""
@@ -109,7 +109,7 @@ def _model(scopes: Scopes, element: Element, outer: str, place: str, files: Sequ
     source.use(element)
     name, pose, static, merge = "", source.child(element, "pose"), None, False
     placement = source.child(element, "placement_frame")
-    body, given = element, source.attribute(element, "placement_frame")
+    body, frame = element, source.attribute(element, "placement_frame")
     if element.tag == "include":
         uri = source.child(element, "uri")
         if uri is None:
@@ -128,7 +128,7 @@ def _model(scopes: Scopes, element: Element, outer: str, place: str, files: Sequ
         if pose is None:
             pose = source.child(body, "pose")
         if placement is None:
-            given = given or source.attribute(body, "placement_frame")
+            frame = frame or source.attribute(body, "placement_frame")
     name = name or source.name(body)
     source.use(body, "name")
     if "::" in name:
@@ -140,14 +140,14 @@ def _model(scopes: Scopes, element: Element, outer: str, place: str, files: Sequ
     elif fixed is not None:
         source.use(fixed)
     static = static or scopes.items[f"{outer}{MODEL}"].static
-    placed = source.text(placement) if placement is not None else given
+    placed = source.text(placement) if placement is not None else frame
     canonical = source.attribute(body, "canonical_link")
-    own = Item("model", body, outer, source.pose(pose), _relative(source, pose), canonical, static=static,
+    item = Item("model", body, outer, source.pose(pose), _relative(source, pose), canonical, static=static,
                placement=f"{scope}{placed}" if placed else "")  # fmt: skip
     if place == "only":
-        scopes.items[MODEL] = own
+        scopes.items[MODEL] = item
     elif not merge:
-        scopes.add(f"{scope}{MODEL}", own)
+        scopes.add(f"{scope}{MODEL}", item)
         scopes.add(f"{outer}{name}", Item("alias", body, scope, relative_to=MODEL, attached_to=MODEL))
     for child in body.children:
         _inside(scopes, child, scope, name, files)

@@ -48,8 +48,8 @@ def _camera(
         at = _place(source, scopes, frames, link, item, sensor)
         inner = next((child for child in sensor.children if child.tag == "camera"), None)
         if inner is not None:
-            own = _place(source, scopes, frames, link, item, inner)
-            at = own if _frame_of(source, inner) else at @ own
+            pose = _place(source, scopes, frames, link, item, inner)
+            at = pose if _frame_of(source, inner) else at @ pose
     except ModelFileError as problem:
         source.say(sensor, "recorded", f"is kept in mb.records, and is no node: {problem.fault}")
         return

@@ -204,8 +204,8 @@ class Source:
                 name = element.attributes.get("name", "")
                 report.add(path, status, name, "", note, element.line, element.file, dynamic)
                 for attribute in element.attributes:
-                    known = status != "used" or (id(element), attribute) in self._attributes
-                    said = (status, note, dynamic) if known else ("ignored", "is not read from SDF", False)
+                    covered = status != "used" or (id(element), attribute) in self._attributes
+                    said = (status, note, dynamic) if covered else ("ignored", "is not read from SDF", False)
                     report.add(path, said[0], name, attribute, said[1], element.line, element.file, said[2])
         return report
 

@@ -33,10 +33,10 @@ class Built:
 
     def link(self, name: str, element: Element) -> tuple[Body | Root, Pose]:
         """The body that carries a link, and the link's pose on it."""
-        found = self.carriers.get(name)
-        if found is None:
+        carrier = self.carriers.get(name)
+        if carrier is None:
             raise fail(element, f"there is no link {name!r:.80}{close(name, self.r.links)}")
-        return found
+        return carrier
 
     def node_name(self, carrier: Body | Root, name: str) -> str:
         """The name for a node: its own, with a number where another frame is called "body/node"."""
@@ -109,9 +109,9 @@ def _add_body(built: Built, link: Link, joint: Joint, name: str, hinge_name: str
 
 
 def _damp(r: Reading, joint: Joint, body: Body) -> None:
-    given = joint.dynamics or joint.old_dynamics
-    if given is not None and (given.damping or given.friction):
-        body.passive = Passive(damping=given.damping, friction=given.friction)
+    dynamics = joint.dynamics or joint.old_dynamics
+    if dynamics is not None and (dynamics.damping or dynamics.friction):
+        body.passive = Passive(damping=dynamics.damping, friction=dynamics.friction)
     if joint.dynamics is not None and joint.old_dynamics is not None:
         r.later(joint.old_dynamics.element, "robot/joint/joint_properties", "ignored", "there is <dynamics> too")
 

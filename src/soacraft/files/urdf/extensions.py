@@ -73,9 +73,9 @@ def loop_joint(r: Reading, element: Element, target: Any) -> Loop | object:
             r.lines(child, f"robot/loop_joint/{child.tag}", "ignored", "is part of a loop joint that is not read", True)
         return DONE
     r.note("converted", "is a loop closure by a Pin, in mb.loops")
-    made = Loop(element, name, kind)
-    r.loops.append(made)
-    return made
+    loop = Loop(element, name, kind)
+    r.loops.append(loop)
+    return loop
 
 
 def loop_axis(r: Reading, element: Element, target: Loop) -> None:

@@ -63,16 +63,16 @@ def finish(built: Built) -> None:
 
 def _materials(built: Built) -> dict[str, Color]:
     """Materials of the robot, then those that shapes define; of two under one name the first counts."""
-    known = dict(built.r.colors)
+    colors = dict(built.r.colors)
     for link in built.r.links.values():
         for shape in link.shapes:
             color = shape.color
             if color is not None and color.name and (color.rgba or color.texture):
-                known.setdefault(color.name, color)
-    for color in known.values():
+                colors.setdefault(color.name, color)
+    for color in colors.values():
         with built.r.part(color.element, "robot/material"):
             built.mb.add_material(Material(color.name, color.rgba, color.texture))
-    return known
+    return colors
 
 
 def _shape(built: Built, link: Link, shape: Shape, taken: dict[Body | Root, Names], colors: dict[str, Color]) -> None:
@@ -90,11 +90,11 @@ def _shape(built: Built, link: Link, shape: Shape, taken: dict[Body | Root, Name
         carrier.add_geometry(Geometry(name, shape.kind, shape.size, at, shape.role, rgba, material, shape.mesh))
 
 
-def _color(built: Built, color: Color | None, known: dict[str, Color], path: str) -> tuple[Rgba | None, str]:
+def _color(built: Built, color: Color | None, colors: dict[str, Color], path: str) -> tuple[Rgba | None, str]:
     """The colour of a shape, and the name of its material if the model has one."""
     if color is None:
         return None, ""
-    shared = known.get(color.name)
+    shared = colors.get(color.name)
     if color.rgba is None and color.texture == "":
         if shared is None:
             built.r.later(color.element, path, "ignored", f"there is no material {color.name!r:.80}")

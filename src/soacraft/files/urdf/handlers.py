@@ -35,8 +35,8 @@ def link(r: Reading, element: Element, target: Any) -> Link:
     r.owner = name = r.word(element, "name")
     if name in r.links:
         raise fail(element, f"there is a link of this name already, on line {r.links[name].element.line}.")
-    r.links[name] = made = Link(element, name)
-    return made
+    r.links[name] = item = Link(element, name)
+    return item
 
 
 def inertial(r: Reading, element: Element, target: Link) -> Inertial:
@@ -71,9 +71,9 @@ def origin(r: Reading, element: Element, target: Inertial | Shape | Joint) -> No
 
 def shape(r: Reading, element: Element, target: Link) -> Shape:
     """A visual or collision element: a geometry of the body."""
-    made = Shape(element, element.tag, r.label(element))
-    target.shapes.append(made)
-    return made
+    item = Shape(element, element.tag, r.label(element))
+    target.shapes.append(item)
+    return item
 
 
 def geometry(r: Reading, element: Element, target: Shape) -> Shape:
@@ -105,8 +105,8 @@ def robot_material(r: Reading, element: Element, target: Any) -> Color:
     r.owner = name = r.word(element, "name")
     if name in r.colors:
         raise fail(element, f"there is a material of this name already, on line {r.colors[name].element.line}.")
-    r.colors[name] = made = Color(element, name)
-    return made
+    r.colors[name] = item = Color(element, name)
+    return item
 
 
 def material(r: Reading, element: Element, target: Shape) -> Color:
@@ -136,8 +136,8 @@ def joint(r: Reading, element: Element, target: Any) -> Joint:
     kind = r.word(element, "type")
     if kind not in TYPES:
         raise fail(element, f"type={kind!r:.60} is not a type of joint; use one of {', '.join(TYPES)}.")
-    r.joints[name] = made = Joint(element, name, kind)
-    return made
+    r.joints[name] = item = Joint(element, name, kind)
+    return item
 
 
 def parent(r: Reading, element: Element, target: Joint) -> None:

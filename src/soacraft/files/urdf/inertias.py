@@ -16,25 +16,25 @@ _PATH = "robot/link/inertial"
 
 def inertia_of(r: Reading, link: Link) -> Inertia:
     """The inertia of a link in its frame: the moment is turned from the axes of the inertial element's origin."""
-    given = link.inertial
-    if given is None:
+    inertial = link.inertial
+    if inertial is None:
         r.later(link.element, "robot/link", "converted", "has no <inertial>: a massless body")
         return _MASSLESS
-    origin = _HERE if given.origin is None else given.origin
-    if given.mass is None:
-        _fault(r, given, link, f"needs a <mass>; link {link.name!r:.80} would have none.", "is massless")
-    if given.moment is None:
-        _fault(r, given, link, f"needs a <inertia>; link {link.name!r:.80} would have none.", "is a point mass")
-    if given.mass is None:
+    origin = _HERE if inertial.origin is None else inertial.origin
+    if inertial.mass is None:
+        _fault(r, inertial, link, f"needs a <mass>; link {link.name!r:.80} would have none.", "is massless")
+    if inertial.moment is None:
+        _fault(r, inertial, link, f"needs a <inertia>; link {link.name!r:.80} would have none.", "is a point mass")
+    if inertial.mass is None:
         return _MASSLESS
-    moment = np.zeros((3, 3)) if given.moment is None else turned(given.moment, origin)
+    moment = np.zeros((3, 3)) if inertial.moment is None else turned(inertial.moment, origin)
     try:
-        return Inertia.of_finite(given.mass, origin.translation, moment)
+        return Inertia.of_finite(inertial.mass, origin.translation, moment)
     except ModelError as problem:
         what = "has the moment without its negative part"
-        _fault(r, given, link, f"link {link.name!r:.80} cannot have this inertia: {problem}.", what)
-        with placed(given.element):
-            return Inertia(given.mass, origin.translation, nearest_moment(moment))
+        _fault(r, inertial, link, f"link {link.name!r:.80} cannot have this inertia: {problem}.", what)
+        with placed(inertial.element):
+            return Inertia(inertial.mass, origin.translation, nearest_moment(moment))
 
 
 def turned(moment: Array, pose: Pose) -> Array:
@@ -43,12 +43,12 @@ def turned(moment: Array, pose: Pose) -> Array:
     return moment if R is IDENTITY else R @ moment @ R.T
 
 
-def _fault(r: Reading, given: Inertial, link: Link, text: str, what: str) -> None:
+def _fault(r: Reading, inertial: Inertial, link: Link, text: str, what: str) -> None:
     """Refuse, or say with what instead the link is read."""
     r.owner = link.name
-    r.go_on(fail(given.element, text), _PATH)
+    r.go_on(fail(inertial.element, text), _PATH)
     note = f"{text.rstrip('.')}: with lenient the link {what}"
-    r.later(given.element, _PATH, "repaired", note, dynamic=True, name=link.name)
+    r.later(inertial.element, _PATH, "repaired", note, dynamic=True, name=link.name)
 
 
 def nearest_moment(moment: Array) -> Array:

@@ -146,12 +146,12 @@ class Reading:
 
     def report_now(self, element: Element, path: str) -> None:
         """The lines of the element at hand and its attributes."""
-        known = self._attributes
+        attributes = self._attributes
         for attribute in element.attributes:
-            if attribute not in known:
-                known[attribute] = self._unknown(path, attribute)
-        self.report.add_all(path, self.owner, element.line, self._status, element.attributes, known)
-        if element.text and "" not in known:
+            if attribute not in attributes:
+                attributes[attribute] = self._unknown(path, attribute)
+        self.report.add_all(path, self.owner, element.line, self._status, element.attributes, attributes)
+        if element.text and "" not in attributes:
             note = f"the text {shorten(element.text)!r} means nothing here"
             self.report.add(path, "ignored", self.owner, "", note, element.line)
 
@@ -240,11 +240,11 @@ class Reading:
         return values
 
     def _careful(self, element: Element, attribute: str, text: str, count: int) -> list[float]:
-        left = _DEFAULT.fullmatch(text.strip()) if "$" in text else None
-        if left is not None:
+        default = _DEFAULT.fullmatch(text.strip()) if "$" in text else None
+        if default is not None:
             note = "the default of a substitution left by xacro; the environment is not read"
             self.mark(attribute, "converted", note)
-        return read_floats(element, attribute_text(attribute, text), text if left is None else left[1], count)
+        return read_floats(element, attribute_text(attribute, text), text if default is None else default[1], count)
 
     def number(self, element: Element, attribute: str, default: float | None = None, largest: float = LARGEST) -> float:
         """The one number of an attribute."""
@@ -339,12 +339,12 @@ def flatten(element: Element) -> dict[str, str]:
     >>> flatten(read_xml(b"<gazebo reference='hand'><mu1 value='1'/><material>Red</material></gazebo>", "a.urdf"))
     {'@reference': 'hand', 'mu1@value': '1', 'material': 'Red'}
     """
-    found: dict[str, str] = {}
+    flat: dict[str, str] = {}
     times: dict[str, int] = {}
     for each, at in inner(element, ""):
         times[at] = times.get(at, 0) + 1
         base = at[1:] if times[at] == 1 else f"{at[1:]}[{times[at]}]"
-        found.update({f"{base}@{key}": value for key, value in each.attributes.items()})
+        flat.update({f"{base}@{key}": value for key, value in each.attributes.items()})
         if each.text:
-            found[base or "text"] = each.text
-    return found
+            flat[base or "text"] = each.text
+    return flat

@@ -55,16 +55,16 @@ def _read(built: Built, path: Path) -> None:
         if key not in RobotYaml.__struct_fields__:
             add(key, "ignored", note="is not a key that is read", line=lines[key], file=file, dynamic=True)
     try:
-        given = msgspec.convert({k: v for k, v in data.items() if k in RobotYaml.__struct_fields__}, RobotYaml)
+        content = msgspec.convert({k: v for k, v in data.items() if k in RobotYaml.__struct_fields__}, RobotYaml)
     except msgspec.ValidationError as problem:
         raise ModelFileError(f"{file}: {problem}") from None
     at = {key: Element(key, {}, lines.get(key, 1), file) for key in RobotYaml.__struct_fields__}
-    if len(given.type) != len(given.closed_loop):
-        raise fail(at["type"], f"{len(given.type)} types for {len(given.closed_loop)} loops; give one for each.")
-    for (one, other), kind in zip(given.closed_loop, given.type, strict=True):
+    if len(content.type) != len(content.closed_loop):
+        raise fail(at["type"], f"{len(content.type)} types for {len(content.closed_loop)} loops; give one for each.")
+    for (one, other), kind in zip(content.closed_loop, content.type, strict=True):
         with built.r.part(at["closed_loop"], "closed_loop", f"{one}-{other}"):
             _close(built, one, other, kind, at)
-    for joint in given.name_mot:
+    for joint in content.name_mot:
         with built.r.part(at["name_mot"], "name_mot", joint):
             _drive(built, joint, at["name_mot"])
     for key in ("closed_loop", "type"):
@@ -124,7 +124,7 @@ def _close(built: Built, one: str, other: str, kind: str, at: dict[str, Element]
 def _frame(built: Built, name: str, where: Element) -> Frame:
     """The frame of a joint (that of its child), of a link, or one that the file adds."""
     joint = built.r.joints.get(name)
-    found = {
+    frames = {
         id(frame): frame
         for frame in (
             None if joint is None else built.frames[joint.child or ""],
@@ -133,11 +133,11 @@ def _frame(built: Built, name: str, where: Element) -> Frame:
         )
         if frame is not None
     }
-    if len(found) > 1:
+    if len(frames) > 1:
         raise fail(where, f"{name!r:.80} names a joint and a link that are different frames; rename one.")
-    if not found:
+    if not frames:
         raise fail(where, f"there is no joint or link {name!r:.80}{close(name, [*built.r.joints, *built.frames])}")
-    return next(iter(found.values()))
+    return next(iter(frames.values()))
 
 
 def _drive(built: Built, joint: str, where: Element) -> None:

@@ -100,9 +100,9 @@ def _cycle(r: Reading, above: dict[str, Joint], name: str) -> Exception:
     return fail(above[name].element, f"the parents of the links form a circle: {' on '.join(map(shorten, shown))}.")
 
 
-def close(name: str, known: Iterable[str]) -> str:
+def close(name: str, names: Iterable[str]) -> str:
     """The end of a message that says which names there are."""
-    listed = list(islice(known, _KNOWN))
+    listed = list(islice(names, _KNOWN))
     near = get_close_matches(name[:_LONGEST], [each for each in listed if len(each) <= _LONGEST], n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else f"; there are {quoted(listed)}."
 

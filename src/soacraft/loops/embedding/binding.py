@@ -294,9 +294,9 @@ class EmbeddedBinding(SKOBinding):
                 blocks[u, i] = np.eye(embedded.sko.dims[u])
             else:
                 k, block = embedded.graph.node_block(name, embedded.one.state)
-                u, where = embedded.place(k)
+                u, place = embedded.place(k)
                 blocks[u, i] = np.zeros((embedded.sko.dims[u], 6))
-                blocks[u, i][where] = block
+                blocks[u, i][place] = block
         return blocks
 
     def node_space(self, names: tuple[str, ...]) -> Space:

@@ -75,8 +75,8 @@ def _cross(
     leaving: npt.NDArray[np.complex128],
     closed: float,
 ) -> bool:
-    """True if the singular pose between two configurations, where as many eigenvalues are zero at once as `leaving` has,
-    is closed and has lost as much rank in all dofs.
+    """True if the singular pose between two configurations, where as many eigenvalues are zero at once as `leaving`
+    has, is closed and has lost as much rank in all dofs.
 
     Newton's method on the closures but for the directions n that are lost, and on n* G_d y = 0 along the way,
 

@@ -99,7 +99,7 @@ def _of_closure(graph: Graph, tree: Tree, closure: Closure) -> set[int]:
 def _of_coupling(graph: Graph, tree: Tree, coupling: Coupling) -> set[int]:
     """The bodies between the dofs of a coupling, those of the dofs included."""
     number = {name: i for i, name in enumerate(graph.dof_names)}
-    starts = [where.stop for where in graph.layout.v_slices]
+    starts = [dofs.stop for dofs in graph.layout.v_slices]
     bodies = {next(k for k, stop in enumerate(starts) if number[dof] < stop) for dof in coupling.terms}
     paths = [set(tree.ancestors(k)) for k in bodies]
     return (set[int]().union(*paths) - paths[0].intersection(*paths)) | bodies

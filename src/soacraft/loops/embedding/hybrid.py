@@ -52,7 +52,7 @@ def rest_of(embedded: EmbeddedModel, task: Task) -> Augmented | None:
     W: list[Array] = []
     R: list[Array] = []
     gamma: list[Array] = []
-    where: list[int] = []
+    numbers: list[int] = []
     n = len(embedded.independent)
     Xt: Array | None = None
     kinds: list[LoopRows | CouplingRow] = [*rows.loops, *rows.couplings]
@@ -73,14 +73,14 @@ def rest_of(embedded: EmbeddedModel, task: Task) -> Augmented | None:
         W.append(w)
         R.append(r)
         gamma.append(extra)
-        where += range(at.start, at.stop)
-    if not where:
+        numbers += range(at.start, at.stop)
+    if not numbers:
         return None
     w, r = np.concatenate(W), np.concatenate(R)
     G = _carried(embedded.sko, w) + r
-    units, d = rows.units[where, None], rows.measure.dofs[embedded.independent]
+    units, d = rows.units[numbers, None], rows.measure.dofs[embedded.independent]
     split = choose(G / units / d, rank=partition(rows).rank - embedded.rank)
-    return Augmented(w, r, np.concatenate(gamma), np.array(where, dtype=np.intp), G, split)
+    return Augmented(w, r, np.concatenate(gamma), np.array(numbers, dtype=np.intp), G, split)
 
 
 def _carried(sko: SKOModel, W: Array) -> Array:

@@ -84,7 +84,7 @@ class Compound:
         """Set G and gamma in G vdot + gamma = 0, the rows of its closures and couplings."""
         local = {int(dof): i for i, dof in enumerate(self.dofs)}
         rows = [np.zeros((0, len(local)))]
-        where: list[int] = []
+        numbers: list[int] = []
         places = dict(one.places)
         for loop in one.loops:
             if loop.name in self.group.ties:
@@ -93,15 +93,15 @@ class Compound:
                     if k in self.at:
                         block += W @ self.HA[:, self.at[k]].T
                 rows.append(block)
-                where += range(places[loop.name].start, places[loop.name].stop)
+                numbers += range(places[loop.name].start, places[loop.name].stop)
         for coupling in one.couplings:
             if coupling.name in self.group.ties:
                 block = np.zeros((1, len(local)))
                 for dof, rate in coupling.rates.items():
                     block[0, local[dof]] = rate
                 rows.append(block)
-                where.append(places[coupling.name].start)
-        self.rows = np.array(where, dtype=np.intp)
+                numbers.append(places[coupling.name].start)
+        self.rows = np.array(numbers, dtype=np.intp)
         """Positions of its rows among all."""
         self.G, self.gamma = np.concatenate(rows), gamma[self.rows]
         self.units, self.dof_units = one.units[self.rows], one.measure.dofs[self.dofs]
@@ -233,9 +233,9 @@ class EmbeddedModel:
             units.tree, A, H, M, self._a, self._b, lock=self._bent_too_far, units=self._entry_units
         )
 
-    def _bent_too_far(self, u: int, where: tuple[int, ...]) -> str | None:
+    def _bent_too_far(self, u: int, index: tuple[int, ...]) -> str | None:
         """Message for a unit without inertia to move where a flexible body is bent too far; None otherwise."""
-        return self.one.state.configuration.bent_too_far(where)
+        return self.one.state.configuration.bent_too_far(index)
 
     def _entry_units(self) -> EntryUnits:
         body, dofs = self.tree.units.body, "".join(self.tree.units.hinge)
@@ -246,17 +246,17 @@ class EmbeddedModel:
 
     def _into_parent(self, p: int, edge: Array) -> Array:
         """e_j phi(j, c): the rows of body p in the unit it belongs to."""
-        u, where = self.place(p)
+        u, place = self.place(p)
         if u not in self.compounds:
             return edge
         wide = np.zeros((self.compounds[u].size, edge.shape[1]))
-        wide[where] = edge
+        wide[place] = edge
         return wide
 
     def _inertia(self, compound: Compound) -> Array:
         M = np.zeros((compound.size, compound.size))
-        for k, where in compound.at.items():
-            M[where, where] = self.tree.M(k)
+        for k, place in compound.at.items():
+            M[place, place] = self.tree.M(k)
         return M
 
     def _a(self) -> list[Array]:

@@ -70,10 +70,10 @@ class UnitRate:
         """(dH_S + H_S A_S E_S x) A_S."""
         tree, rate, done = self.found.tree, np.zeros_like(self._HA), 0
         for k in self.members:
-            where, rows = self._at[k], slice(done, done + tree.H(k).shape[0])
-            carried = self._HA[:, where].copy()
+            place, rows = self._at[k], slice(done, done + tree.H(k).shape[0])
+            carried = self._HA[:, place].copy()
             carried[rows] -= tree.H(k)
-            six = slice(where.start, where.start + 6)
+            six = slice(place.start, place.start + 6)
             rate[:, six] = carried[:, :6] @ self._x[k]
             rate[rows, six] += self._of_hinge(k)
             done = rows.stop

@@ -150,9 +150,9 @@ class EmbeddedLeaf(SensitivityLeaf):
         x = (s.M * s.phi.T * s.H.T).apply(self.terms[0].columns(self.binding))[:, 0]
         blocks = {(u, u): np.zeros((size, size)) for u, size in enumerate(embedded.sko.dims)}
         for k in embedded.tree.nodes:
-            u, where = embedded.place(k)
-            six = slice(where.start, where.start + 6)
-            start = int(self.binding.body.offsets[u]) + where.start
+            u, place = embedded.place(k)
+            six = slice(place.start, place.start + 6)
+            start = int(self.binding.body.offsets[u]) + place.start
             blocks[u, u][six, six] = momentum_cross(x[start : start + 6])
         return blocks
 
@@ -209,7 +209,7 @@ def _step(binding: EmbeddedBinding, body: Any, dof: Any) -> tuple[str, int]:
             f"dof {names[number]!r} depends on others by the closures, so it cannot be differentiated along: {listed}. "
             "sc.loops.ConstraintEmbedding(mb, independent=[...]) chooses others."
         )
-    k = next(k for k, where in enumerate(graph.layout.v_slices) if where.start <= number < where.stop)
+    k = next(k for k, dofs in enumerate(graph.layout.v_slices) if dofs.start <= number < dofs.stop)
     return graph.bodies[k].name, number - graph.layout.v_slices[k].start
 
 

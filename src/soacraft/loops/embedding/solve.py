@@ -51,9 +51,9 @@ def unbalanced(task: Task, vdot: Array, multipliers: Array) -> Array:
     state = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
     p = Problem("inverse_dynamics", rows.graph, state, task.forces + forces)
     residual -= answer(p, None)
-    for row, (_, where) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
+    for row, (_, place) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
         for dof, rate in row.rates.items():
-            residual[dof] -= rate * multipliers[where.start]
+            residual[dof] -= rate * multipliers[place.start]
     return residual
 
 

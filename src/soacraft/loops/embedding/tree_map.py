@@ -65,8 +65,8 @@ class TreeMap(ModelMap):
         embedded = self.a.embedded()
         blocks = {}
         for k in sorted(embedded.units.of):
-            u, where = embedded.place(k)
-            blocks[k, u] = np.eye(embedded.sko.dims[u])[where]
+            u, place = embedded.place(k)
+            blocks[k, u] = np.eye(embedded.sko.dims[u])[place]
         return blocks
 
     def x0(self) -> Array:

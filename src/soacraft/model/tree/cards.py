@@ -9,6 +9,8 @@ import numpy as np
 
 from soacraft import markup
 from soacraft.cards import card, card_of, facts, part
+from soacraft.errors import SoacraftError
+from soacraft.late import higher
 from soacraft.markup import Html
 from soacraft.model.tree.drawing import tree
 from soacraft.model.tree.graph import Graph
@@ -16,6 +18,8 @@ from soacraft.model.tree.multibody import Multibody
 
 #: Bodies of a model whose tree is drawn.
 _DRAWN = 200
+#: Bodies of a model of which a picture is made, and how wide it is in pixels.
+_PICTURED, _WIDTH = 100, 200
 #: Names in a row, before it says how many more there are.
 _NAMED = 6
 
@@ -35,7 +39,17 @@ def model_card(graph: Graph) -> str:
         parts.append(part(f"loops and couplings ({len(ties)})", lambda: table, True))
     if count <= _DRAWN:
         parts.append(part("tree", lambda: markup.preformatted(tree(graph))))
-    return card(repr(graph), *parts)
+    return card(repr(graph), picture(graph), *parts)
+
+
+def picture(graph: Graph) -> Html:
+    """A small picture of a model with shapes at its present state; none of a large one."""
+    if len(graph.bodies) > _PICTURED or not any(body.geometries for body in graph.bodies):
+        return Html("")
+    try:
+        return markup.image(higher("portrait")(graph), f"{graph.name} at its present state", _WIDTH)
+    except SoacraftError:
+        return Html("")
 
 
 def _sizes(graph: Graph) -> list[tuple[str, str]]:

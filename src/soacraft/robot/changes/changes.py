@@ -110,8 +110,8 @@ class Memory:
             )
         old = self._known[since]
         version, new = self.now(rb)
-        kept, known = rb._kept_shapes(), {x.digest for x in old.shapes}
-        shapes = {x.digest: data_of(x.name, kept[x.body, x.part][1]) for x in new.shapes if x.digest not in known}
+        stored, digests = rb._kept_shapes(), {x.digest for x in old.shapes}
+        shapes = {x.digest: data_of(x.name, stored[x.body, x.part][1]) for x in new.shapes if x.digest not in digests}
         return Changes("soacraft-changes/1", since, version, difference(_plain(old), _plain(new)), shapes)
 
     def apply(self, rb: Robot, changes: Any) -> str:
@@ -120,7 +120,7 @@ class Memory:
             changes = Changes.from_bytes(changes)
         if not isinstance(changes, Changes):
             raise ModelError(f"rb.apply takes Changes, or the bytes of them, got {changes!r:.60}.")
-        version, mine = self.now(rb)
+        version, present = self.now(rb)
         if version != changes.since:
             raise ModelError(
                 f"the changes lead from version {changes.since[:8]}, and the robot {rb.mb.name!r} is at "
@@ -128,14 +128,14 @@ class Memory:
             )
         if changes.difference is None:
             return version
-        wanted = _read(patched(_plain(mine), changes.difference))
+        wanted = _read(patched(_plain(present), changes.difference))
         if version_of(wanted) != changes.version:
             raise ModelFileError(
                 f"the changes do not lead to the version {changes.version[:8]} that they name: they are damaged, or of "
                 "another version of soacraft."
             )
         before, holds, limbs, count = rb.mb.copy(), rb._holds, dict(rb._limbs), rb.mb.version
-        shapes, kept = _shapes(rb, mine, wanted, changes.shapes), rb._shapes
+        shapes, previous = _shapes(rb, present, wanted, changes.shapes), rb._shapes
         try:
             _do(rb, changes.difference, wanted)
             if shapes is not None:
@@ -148,7 +148,7 @@ class Memory:
                 )
         except Exception:
             become(rb.mb, before)
-            rb._holds, rb._limbs, rb._shapes = holds, limbs, kept
+            rb._holds, rb._limbs, rb._shapes = holds, limbs, previous
             holds.rebound(count)
             raise
         return changes.version
@@ -160,32 +160,32 @@ def _plain(document: Document) -> Any:
 
 def _read(plain: Any) -> Document:
     try:
-        made = msgspec.json.decode(msgspec.json.encode(plain), type=Document)
+        document = msgspec.json.decode(msgspec.json.encode(plain), type=Document)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ModelFileError(f"changes cannot be read: {str(error)[:200]}.") from None
-    refuse_parts(made.model, "changes")
-    return made
+    refuse_parts(document.model, "changes")
+    return document
 
 
-def _shapes(rb: Robot, mine: Document, wanted: Document, told: dict[str, ShapeData]) -> dict[str, Shape] | None:
+def _shapes(rb: Robot, present: Document, wanted: Document, sent: dict[str, ShapeData]) -> dict[str, Shape] | None:
     """The shapes that a document names, by digest: those that a robot has, and those that were told; None where they
     stay."""
-    if wanted.shapes == mine.shapes:
+    if wanted.shapes == present.shapes:
         return None
-    kept = rb._kept_shapes()
-    made = {x.digest: kept[x.body, x.part][1] for x in mine.shapes}
+    stored = rb._kept_shapes()
+    shapes = {x.digest: stored[x.body, x.part][1] for x in present.shapes}
     for x in wanted.shapes:
-        if x.digest in made:
+        if x.digest in shapes:
             continue
-        if x.digest not in told or digest_of(told[x.digest]) != x.digest:
+        if x.digest not in sent or digest_of(sent[x.digest]) != x.digest:
             raise ModelFileError(f"changes cannot be read: they lack the shape of {x.name!r:.60}, or it is damaged.")
-        made[x.digest] = shape_of(x.name, told[x.digest])
-    return made
+        shapes[x.digest] = shape_of(x.name, sent[x.digest])
+    return shapes
 
 
-def _placed(mb: Multibody, wanted: Document, made: dict[str, Shape]) -> dict[tuple[str, str], tuple[Geometry, Shape]]:
+def _placed(mb: Multibody, wanted: Document, shapes: dict[str, Shape]) -> dict[tuple[str, str], tuple[Geometry, Shape]]:
     """Shapes for the geometries that a document names."""
-    found = {}
+    placed = {}
     for x in wanted.shapes:
         on: Carrier | None = mb.root if x.body == mb.root.name else mb._tree.bodies.get(x.body)
         geometry = None if on is None else on._geometries.get(x.part)
@@ -193,8 +193,8 @@ def _placed(mb: Multibody, wanted: Document, made: dict[str, Shape]) -> dict[tup
             raise ModelFileError(
                 f"changes do not fit: they have the shape of {x.name!r:.60}, which is not in the model."
             )
-        found[x.body, x.part] = geometry, made[x.digest]
-    return found
+        placed[x.body, x.part] = geometry, shapes[x.digest]
+    return placed
 
 
 def _do(rb: Robot, change: list[Any], wanted: Document) -> None:
@@ -228,17 +228,17 @@ def _kinds(change: list[Any]) -> set[str] | None:
         return set()
     if model[0] != "{" or model[2] or not set(model[1]) <= {"bodies", "gravity"}:
         return None
-    found = {"gravity"} & set(model[1])
+    kinds = {"gravity"} & set(model[1])
     bodies = model[1].get("bodies")
     if bodies is None:
-        return found
+        return kinds
     if bodies[0] != "[" or bodies[1] is not None:
         return None
     for item in bodies[2].values():
         if item[0] != "{":
             return None
-        found |= {*item[1], *item[2]}
-    return found
+        kinds |= {*item[1], *item[2]}
+    return kinds
 
 
 def _set_state(mb: Multibody, wanted: Document) -> None:
@@ -246,10 +246,10 @@ def _set_state(mb: Multibody, wanted: Document) -> None:
     of = {x.name: x for x in wanted.model.bodies}
     q, v, vdot = [], [], []
     for body in mb.bodies:
-        x, own = of[body.name], len(body._own)
-        q.append(np.concatenate([body.hinge.neutral(), np.zeros(own)]) if x.q is None else np.array(x.q))
-        v.append(np.zeros(body.hinge.nv + own) if x.v is None else np.array(x.v))
-        vdot.append(np.zeros(body.hinge.nv + own) if x.vdot is None else np.array(x.vdot))
+        x, modes = of[body.name], len(body._own)
+        q.append(np.concatenate([body.hinge.neutral(), np.zeros(modes)]) if x.q is None else np.array(x.q))
+        v.append(np.zeros(body.hinge.nv + modes) if x.v is None else np.array(x.v))
+        vdot.append(np.zeros(body.hinge.nv + modes) if x.vdot is None else np.array(x.vdot))
     mb.set_state(*(np.concatenate([np.zeros(0), *x]) for x in (q, v, vdot)))
 
 

@@ -33,8 +33,8 @@ def difference(old: Any, new: Any) -> list[Any] | None:
         for key, value in new.items():
             if key not in old:
                 inside[key] = ["=", value]
-            elif (found := difference(old[key], value)) is not None:
-                inside[key] = found
+            elif (change := difference(old[key], value)) is not None:
+                inside[key] = change
         gone = [key for key in old if key not in new]
         if [*(key for key in old if key in new), *(key for key in new if key not in old)] != list(new):
             return ["=", new]  # in another order
@@ -43,9 +43,9 @@ def difference(old: Any, new: Any) -> list[Any] | None:
     if before is not None and after is not None and before and after:
         items = {}
         for name, value in after.items():
-            found = difference(before[name], value) if name in before else ["=", value]
-            if found is not None:
-                items[name] = found
+            change = difference(before[name], value) if name in before else ["=", value]
+            if change is not None:
+                items[name] = change
         order = None if list(before) == list(after) else list(after)
         return ["[", order, items] if items or order is not None else None
     return None if msgspec.json.encode(old) == msgspec.json.encode(new) else ["=", new]
@@ -64,10 +64,10 @@ def patched(old: Any, change: Any, depth: int = 0) -> Any:
         if not isinstance(old, dict) or not isinstance(first, dict) or not isinstance(second, list):
             raise ModelFileError(f"changes do not fit: {old!r:.60} is no object to be changed.")
         gone = {x for x in second if isinstance(x, str)}
-        made = {key: value for key, value in old.items() if key not in gone}
+        result = {key: value for key, value in old.items() if key not in gone}
         for key, inside in first.items():
-            made[key] = patched(made.get(key), inside, depth + 1)
-        return made
+            result[key] = patched(result.get(key), inside, depth + 1)
+        return result
     items = _named(old)
     if items is None or not isinstance(second, dict) or not (first is None or _texts(first)):
         raise ModelFileError(f"changes do not fit: {old!r:.60} is no array of objects with names.")

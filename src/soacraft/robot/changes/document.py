@@ -94,7 +94,7 @@ def version_of(document: Document) -> str:
 
 def holds_of(document: Document) -> dict[tuple[str, str], Hold]:
     """Holds of a robot, read from its document."""
-    found = {}
+    holds = {}
     for x in document.holds:
         place, q, pose = None, np.zeros(0), Pose()
         if x.free is not None:
@@ -103,8 +103,8 @@ def holds_of(document: Document) -> dict[tuple[str, str], Hold]:
             place = Place("inertial", (), hinge, x.free.hinge_name, inboard, outboard, None, None)
             q = np.array(x.free.q)
         joined = Joined(x.object, x.hand, x.how, x.loop, np.array(x.impulse), x.energy_lost)
-        found[x.object, x.hand] = Hold(joined, hinge_from_plain(msgspec.to_builtins(x.hinge)), x.node, place, q, pose)
-    return found
+        holds[x.object, x.hand] = Hold(joined, hinge_from_plain(msgspec.to_builtins(x.hinge)), x.node, place, q, pose)
+    return holds
 
 
 def _hold(hold: Hold) -> HoldRecord:

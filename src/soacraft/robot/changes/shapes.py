@@ -75,16 +75,16 @@ class Digests:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Shape, str]] = {}
 
-    def records(self, kept: dict[tuple[str, str], Shape]) -> tuple[ShapeRecord, ...]:
+    def records(self, shapes: dict[tuple[str, str], Shape]) -> tuple[ShapeRecord, ...]:
         """The records of all shapes that a robot keeps, by body and part."""
-        found, known = [], dict[int, tuple[Shape, str]]()
-        for (body, part), shape in sorted(kept.items(), key=lambda x: x[0]):
+        records, digests = [], dict[int, tuple[Shape, str]]()
+        for (body, part), shape in sorted(shapes.items(), key=lambda x: x[0]):
             name = f"{body}/{part}"
-            told = self._known.get(id(shape)) or (shape, digest_of(data_of(name, shape)))
-            known[id(shape)] = told
-            found.append(ShapeRecord(name, body, part, told[1]))
-        self._known = known
-        return tuple(found)
+            entry = self._known.get(id(shape)) or (shape, digest_of(data_of(name, shape)))
+            digests[id(shape)] = entry
+            records.append(ShapeRecord(name, body, part, entry[1]))
+        self._known = digests
+        return tuple(records)
 
 
 def digest_of(data: ShapeData) -> str:
@@ -97,8 +97,8 @@ def data_of(name: str, shape: Shape) -> ShapeData:
     if type(shape) is ConvexHull:
         return HullData(_bytes(shape.vertices))
     if type(shape) is TriangleMesh:
-        whole = _bytes(shape.vertices), _bytes(shape.triangles)
-        return MeshData(*whole, shape.closed, shape.inverted, shape.dropped)
+        arrays = _bytes(shape.vertices), _bytes(shape.triangles)
+        return MeshData(*arrays, shape.closed, shape.inverted, shape.dropped)
     if type(shape) is HeightField:
         return GroundData(_bytes(shape.heights), shape.heights.shape[1], shape.size)
     if type(shape) is Voxels:
@@ -122,8 +122,8 @@ def _hull(x: Any) -> Shape:
 
 
 def _mesh(x: Any) -> Shape:
-    whole = _numbers(x.vertices, "<f8", 3), _numbers(x.triangles, "<i8", 3)
-    return TriangleMesh.restored(*whole, x.closed, x.inverted, x.dropped)
+    arrays = _numbers(x.vertices, "<f8", 3), _numbers(x.triangles, "<i8", 3)
+    return TriangleMesh.restored(*arrays, x.closed, x.inverted, x.dropped)
 
 
 def _ground(x: Any) -> Shape:

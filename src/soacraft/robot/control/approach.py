@@ -98,18 +98,18 @@ def approach(mb: Multibody, q: Array, v: Array, q_d: Array, v_d: Array) -> Appro
     J0, J1 = mb.difference_jacobians(q, q_d)
     edot = _times(J0, v) + _times(J1, v_d)
     L, drift = [], np.zeros(e.shape)
-    own = [x for x in turning if type(x.hinge) not in _GROUPS]
-    b = _by_differences(mb, own, q, v, q_d, v_d) if own else drift
+    custom = [x for x in turning if type(x.hinge) not in _GROUPS]
+    b = _by_differences(mb, custom, q, v, q_d, v_d) if custom else drift
     for group in turning:
         at = group.v_index
         rows, columns = at[:, :, None], at[:, None, :]
-        left = np.asarray(-np.linalg.inv(J0[..., rows, columns]), dtype=np.float64)
+        inverse = np.asarray(-np.linalg.inv(J0[..., rows, columns]), dtype=np.float64)
         if type(group.hinge) not in _GROUPS:
-            drift[..., at] = _times(left, b[..., at])
+            drift[..., at] = _times(inverse, b[..., at])
         else:
-            u = _times(left, _times(J1[..., rows, columns], v_d[..., at]))
+            u = _times(inverse, _times(J1[..., rows, columns], v_d[..., at]))
             drift[..., at] = _drift(_GROUPS[type(group.hinge)], e[..., at], edot[..., at], u, u - v[..., at])
-        L.append((group, left))
+        L.append((group, inverse))
     return Approach(e, edot, (J0, J1), tuple(L), drift)
 
 
@@ -128,10 +128,10 @@ def _drift(ad: Callable[[Any], Array], e: Array, edot: Array, u: Array, x: Array
     return _times(ad(x), u) - turned
 
 
-def _by_differences(mb: Multibody, own: list[HingeGroup], q: Array, v: Array, q_d: Array, v_d: Array) -> Array:
+def _by_differences(mb: Multibody, groups: list[HingeGroup], q: Array, v: Array, q_d: Array, v_d: Array) -> Array:
     """b, for hinges of the user's own: how J0 v + J1 v_d varies along the motion with both velocities kept."""
     fastest = (np.maximum(np.abs(v), np.abs(v_d)) / sizes_of_dofs(mb)).max(axis=-1, keepdims=True)
-    step = min(x.hinge.difference_step for x in own) / np.where(fastest > 0.0, fastest, 1.0)
+    step = min(x.hinge.difference_step for x in groups) / np.where(fastest > 0.0, fastest, 1.0)
     total = np.zeros(v.shape)
     for i, weight in STENCIL:
         for sign in (1.0, -1.0):

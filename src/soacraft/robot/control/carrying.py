@@ -130,14 +130,14 @@ def _read_weight(mb: Multibody, weight: Any) -> Any:
     """Weights by dof (nv), where they are given by name."""
     if not isinstance(weight, Mapping):
         return in_graph_order(mb, weight, "weight of carry")
-    found, named = sizes_of_dofs(mb) ** 2, np.zeros(mb.nv, dtype=np.bool_)
+    weights, named = sizes_of_dofs(mb) ** 2, np.zeros(mb.nv, dtype=np.bool_)
     for name, number in weight.items():
         dofs = read_prescribed(mb, [name], "weight of carry:")
         if (dofs & named).any():
             raise StateError(f"weight of carry names {name!r:.60} twice.")
-        found[dofs] = float(finite(number, (), f"the weight of {name!r:.60}", StateError))
+        weights[dofs] = float(finite(number, (), f"the weight of {name!r:.60}", StateError))
         named |= dofs
-    return found
+    return weights
 
 
 # -- motion -----------------------------------------------------------------------------------------------------------
@@ -178,13 +178,13 @@ def _moved(
     for i in range(1, len(frames)):
         arm = places[i] - places[0]
         moves = np.concatenate([w, twist[0, 3:] + np.cross(w, arm)])
-        told = np.concatenate([wdot, a[3:] + np.cross(wdot, arm) + np.cross(w, np.cross(w, arm))])
+        acceleration = np.concatenate([wdot, a[3:] + np.cross(wdot, arm) + np.cross(w, np.cross(w, arm))])
         part = slice(0, 6) if len(hold.A[0]) == 6 * len(hold.nodes) else slice(3, 6)
         _refuse_apart(mb, held, hold.nodes[i - 1], twist[i] - moves, v, part)
         if frames[i] is hung:
             continue
         rows.append((J[i] / size[:, None])[part])
-        right.append(((told - drift[i]) / size)[part])
+        right.append(((acceleration - drift[i]) / size)[part])
     M = np.asarray(dyn.mass_matrix(mb, q, ignore_loops=True))
     free = resting(mb, q, v, np.zeros(nv, dtype=np.bool_))
     X, vdot = free.X, np.where(modal_dofs(mb), 0.0, wanted)
@@ -204,10 +204,10 @@ def _nearest(mb: Multibody, held: Body, M: Array, G: Array, right: Array) -> Arr
         ) from None
     rows = np.linalg.solve(L, G.T).T
     z = np.linalg.lstsq(rows, right, rcond=_RANK)[0]
-    left = float(np.abs(rows @ z - right).max(initial=0.0))
-    if left > _LEFT * max(float(np.abs(right).max(initial=0.0)), 1.0 / scale_of(mb).time ** 2):
+    r = float(np.abs(rows @ z - right).max(initial=0.0))
+    if r > _LEFT * max(float(np.abs(right).max(initial=0.0)), 1.0 / scale_of(mb).time ** 2):
         raise StateError(
-            f"the arms cannot give {held.name!r} this acceleration: {left:.3g} rad/s^2, or lengths of the model, are "
+            f"the arms cannot give {held.name!r} this acceleration: {r:.3g} rad/s^2, or lengths of the model, are "
             "left. They lack dofs at this configuration; hold it by forces alone (transmits='force'), or ask for less."
         )
     return np.asarray(np.linalg.solve(L.T, z))
@@ -225,9 +225,7 @@ def _refuse_apart(mb: Multibody, held: Body, node: Frame, off: Array, v: Array, 
         )
 
 
-def _empty_hands(
-    mb: Multibody, held: Body, hung: Frame | None, q: Array, v: Array, vdot: Array, w: Array
-) -> Array:
+def _empty_hands(mb: Multibody, held: Body, hung: Frame | None, q: Array, v: Array, vdot: Array, w: Array) -> Array:
     """T_g: what the arms need for their own motion."""
     T = np.array(dyn.inverse_dynamics(mb, q, v, vdot, ignore_loops=True))
     T = T - np.asarray(dyn.compensating_force(mb, q, {held: w}, ignore_loops=True))
@@ -253,11 +251,11 @@ def _forces(
     column = np.tile(row if wide else np.ones(3), len(hold.nodes))
     A, needs = hold.A * column / row[:, None], w / row
     f = np.linalg.lstsq(A, needs, rcond=_RANK)[0]
-    left = (needs - A @ f) * row
-    if np.abs(left / row).max() > _LEFT * np.abs(needs).max():
+    unmet = (needs - A @ f) * row
+    if np.abs(unmet / row).max() > _LEFT * np.abs(needs).max():
         raise SingularError(
             f"the hands cannot give {hold.held.full_name!r} the wrench that it needs: a moment of "
-            f"{np.linalg.norm(left[:3]):.3g} N m and a force of {np.linalg.norm(left[3:]):.3g} N are left over. Hold "
+            f"{np.linalg.norm(unmet[:3]):.3g} N m and a force of {np.linalg.norm(unmet[3:]):.3g} N are left over. Hold "
             "it at more points, or by whole wrenches."
         )
     if pressed is not None:

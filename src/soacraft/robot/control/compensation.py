@@ -131,17 +131,17 @@ def friction(
     """
     mb = model_of(robot)
     v = read_v(mb, v)
-    own = {
+    passive = {
         "viscous": by_dof(mb, lambda x: x.passive.damping),
         "coulomb": by_dof(mb, lambda x: x.passive.friction),
         "stribeck": by_dof(mb, lambda x: np.maximum(x.passive.static - x.passive.friction, 0.0)),
         "speed": by_dof(mb, lambda x: x.passive.stribeck_speed),
     }
-    own["speed"] = np.where(own["speed"] > 0.0, own["speed"], SLOW * sizes_of_dofs(mb) / scale_of(mb).time)
+    passive["speed"] = np.where(passive["speed"] > 0.0, passive["speed"], SLOW * sizes_of_dofs(mb) / scale_of(mb).time)
     if coulomb is not None:
-        own["stribeck"] = np.zeros(mb.nv)
-    given = {"viscous": viscous, "coulomb": coulomb, "stribeck": stribeck, "speed": speed}
-    a, c, s, w = (own[x] if given[x] is None else _by_dof(mb, given[x], x) for x in given)
+        passive["stribeck"] = np.zeros(mb.nv)
+    terms = {"viscous": viscous, "coulomb": coulomb, "stribeck": stribeck, "speed": speed}
+    a, c, s, w = (passive[x] if terms[x] is None else _by_dof(mb, terms[x], x) for x in terms)
     if (w <= 0.0).any() or any((x < 0.0).any() for x in (a, c, s)):
         raise StateError("friction: viscous, coulomb and stribeck must not be negative, and speed must be positive.")
     T = a * v + (c + s * np.exp(-((v / w) ** 2))) * np.tanh(_STEEP * v / w)
@@ -203,10 +203,10 @@ def _carrying(mb: Multibody, q: Array, v: Array, vdot: Array, motors: Mask, payl
 
     O(n n_p) a state."""
     batch, idle = common_batch(q=q, v=v, vdot=vdot), np.flatnonzero(~motors)
-    qs, vs, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, vdot))
+    qs, vs, accelerations = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, vdot))
     T = np.zeros((*batch, mb.nv))
     for at in np.ndindex(*batch):
-        a = np.tile(np.where(motors, given[at], 0.0), (len(idle) + 1, 1))
+        a = np.tile(np.where(motors, accelerations[at], 0.0), (len(idle) + 1, 1))
         a[np.arange(len(idle)) + 1, idle] = 1.0
         F = needed(mb, qs[at], vs[at], a, reactions(mb, payload, qs[at], vs[at], a))
         slope = F[1:] - F[0]
@@ -240,15 +240,15 @@ def wrenches(mb: Multibody, payload: Payload, q: Any, v: Any, vdot: Any) -> dict
     """The wrench [moment; force] that moves each payload, at its frame in its axes, (..., 6). O(n)."""
     frames: list[Frame | str] = [mb.frame(x) for x in payload]
     motion = dyn.node_motion(mb, q, v, vdot, frames, expressed_in="node", ignore_loops=True)
-    found: dict[Any, Array] = {}
+    by_frame: dict[Any, Array] = {}
     for i, (frame, inertia) in enumerate(zip(frames, payload.values(), strict=True)):
         w, wdot, pddot = motion[2][..., i, :3], motion[3][..., i, :3], motion[3][..., i, 3:]
         g = np.squeeze(motion[0][..., i, :, :].mT @ np.asarray(mb.gravity)[:, None], -1)
         c, turned = inertia.com, w @ skew(inertia.com)  # w x c is -c~ w = w* c~
         f = inertia.mass * (pddot - g + wdot @ skew(c) + np.cross(w, turned))
         n = wdot @ inertia.moment + np.cross(w, w @ inertia.moment) + np.cross(c, f)
-        found[frame] = found.get(frame, np.zeros(6)) + np.concatenate([n, f], axis=-1)
-    return found
+        by_frame[frame] = by_frame.get(frame, np.zeros(6)) + np.concatenate([n, f], axis=-1)
+    return by_frame
 
 
 def reactions(mb: Multibody, payload: Payload | None, q: Any, v: Any, vdot: Any) -> dict[Any, Array] | None:
@@ -265,11 +265,11 @@ def _closed(
     named, what = by_name(mb, vdot, "vdot"), f"vdot of {mb.name!r}"
     a = finite(in_graph_order(mb, vdot, what), (..., None), what, StateError) if named is None else named.values
     batch = common_batch(q=q, v=v, vdot=a)
-    qs, vs, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, a))
+    qs, vs, accelerations = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, a))
     T = np.empty((*batch, mb.nv))
     for at in np.ndindex(*batch):
         free = freedom(robot, qs[at], vs[at], actuated)
-        T[at] = free.force(free.X.T @ _needed(robot, free, qs[at], vs[at], given[at], payload, named))
+        T[at] = free.force(free.X.T @ _needed(robot, free, qs[at], vs[at], accelerations[at], payload, named))
     return T + dry_friction(robot, v, motors_of(robot, actuated)) if friction else T
 
 
@@ -314,8 +314,8 @@ def _cure(mb: Multibody, i: int) -> str:
     return "Name it where it has a motor, actuated=[...]; a robot on its feet is held by sc.robot.foot_forces."
 
 
-def _by_dof(mb: Multibody, given: Any, what: str) -> Array:
-    x = finite(in_graph_order(mb, given, what), (...,), what, StateError)
+def _by_dof(mb: Multibody, values: Any, what: str) -> Array:
+    x = finite(in_graph_order(mb, values, what), (...,), what, StateError)
     if x.shape not in ((), (mb.nv,)):
         raise StateError(f"friction: {what} is one number, or {mb.nv} for the dofs of {mb.name!r}; got {x.shape}.")
     return np.broadcast_to(x, (mb.nv,))

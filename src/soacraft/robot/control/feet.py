@@ -139,10 +139,10 @@ def foot_forces(
     T, f, y, holds = (_solved if sides is not None else _in_cones)(mb, stance, program)
     force = np.zeros(mb.nv)
     force[motors] = T
-    left = rows.needed - force - rows.J.T @ f.ravel()
-    left = np.zeros(mb.nv) if holds else left if rows.X.shape[0] == rows.X.shape[1] else rows.X @ np.linalg.lstsq(
-        rows.X.T @ rows.X, rows.X.T @ left, rcond=None)[0]  # fmt: skip
-    return FootForces(force, f, *_by_foot(stance, f), left, holds, y)
+    unmet = rows.needed - force - rows.J.T @ f.ravel()
+    unmet = np.zeros(mb.nv) if holds else unmet if rows.X.shape[0] == rows.X.shape[1] else rows.X @ np.linalg.lstsq(
+        rows.X.T @ rows.X, rows.X.T @ unmet, rcond=None)[0]  # fmt: skip
+    return FootForces(force, f, *_by_foot(stance, f), unmet, holds, y)
 
 
 class _Rows(NamedTuple):
@@ -206,10 +206,10 @@ def _solved(mb: Multibody, stance: Stance, p: Program) -> tuple[Array, Array, Ar
 def _in_cones(mb: Multibody, stance: Stance, p: Program) -> tuple[Array, Array, Array, bool]:
     """Solution with one more face wherever a force is outside of its cone, until none is."""
     for _ in range(_CUTS):
-        found = _solved(mb, stance, p)
-        cuts = _outside(stance, found[1])
+        solution = _solved(mb, stance, p)
+        cuts = _outside(stance, solution[1])
         if not len(cuts):
-            return found
+            return solution
         p = p.with_rows(cuts)
     raise ConvergenceError(f"no forces of {mb.name!r} were found inside of its friction cones in {_CUTS} programs.")
 
@@ -232,16 +232,16 @@ def _cones(stance: Stance, sides: int | None) -> tuple[Array, Array]:
     k, faces = len(stance.points), SIDES if sides is None else sides
     angle = 2.0 * np.pi * (np.arange(faces) + 0.5) / faces
     inside = 1.0 if sides is None else float(np.cos(np.pi / faces))
-    made, most = [], []
+    blocks, most = [], []
     for i, (n, mu) in enumerate(zip(stance.normals, stance.friction, strict=True)):
         along = tangents(n)
         out = np.column_stack([np.cos(angle), np.sin(angle)]) @ along
-        own = mu * inside * n - out if mu > 0.0 else np.array([n, *along])
-        rows = np.zeros((len(own), 3 * k))
-        rows[:, 3 * i : 3 * i + 3] = own
-        made.append(rows)
-        most += [np.inf] * len(own) if mu > 0.0 else [np.inf, 0.0, 0.0]
-    return np.concatenate(made), np.array(most)
+        planes = mu * inside * n - out if mu > 0.0 else np.array([n, *along])
+        rows = np.zeros((len(planes), 3 * k))
+        rows[:, 3 * i : 3 * i + 3] = planes
+        blocks.append(rows)
+        most += [np.inf] * len(planes) if mu > 0.0 else [np.inf, 0.0, 0.0]
+    return np.concatenate(blocks), np.array(most)
 
 
 def _outside(stance: Stance, f: Array) -> Array:

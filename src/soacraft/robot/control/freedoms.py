@@ -100,15 +100,15 @@ class Freedom:
                 f"vdot of {self.model!r} has {len(self.X)} entries, or by name those of "
                 f"{', '.join(map(repr, self.names))}, which have a motor; got {len(vdot)}."
             )
-        found = self.X @ vdot[self.places] + self.x0
-        off = np.where(self.motors, np.abs(found - vdot) / self.sizes, 0.0)
-        if off.max(initial=0.0) > CLOSED * max(float(np.abs(found / self.sizes).max()), 1.0 / time**2):
+        motion = self.X @ vdot[self.places] + self.x0
+        off = np.where(self.motors, np.abs(motion - vdot) / self.sizes, 0.0)
+        if off.max(initial=0.0) > CLOSED * max(float(np.abs(motion / self.sizes).max()), 1.0 / time**2):
             i = int(np.argmax(off))
             raise LoopError(
                 f"the closures of {self.model!r} do not allow these accelerations: one with a motor is off by "
                 f"{off[i] * self.sizes[i]:.3g}. Give those of {', '.join(map(repr, self.names))} alone."
             )
-        return np.asarray(found)
+        return np.asarray(motion)
 
     def locked(self, still: Mask, names: tuple[str, ...]) -> Freedom:
         """Freedom where some dofs of a closed chain do not move: X Z with X_still Z = 0."""
@@ -117,9 +117,9 @@ class Freedom:
         _, values, V = np.linalg.svd(scaled[still])
         Z = V[int(np.sum(values > _RANK * values.max(initial=0.0))) :].T
         moving = np.flatnonzero(~still)
-        own = np.sort(moving[qr((scaled @ Z)[moving].T, pivoting=True, mode="r")[1][: Z.shape[1]]])
-        X = scaled @ Z @ np.linalg.inv((scaled @ Z)[own]) * s[:, None] / s[own]
-        return replace(self, X=X, names=tuple(names[i] for i in own), places=own)
+        places = np.sort(moving[qr((scaled @ Z)[moving].T, pivoting=True, mode="r")[1][: Z.shape[1]]])
+        X = scaled @ Z @ np.linalg.inv((scaled @ Z)[places]) * s[:, None] / s[places]
+        return replace(self, X=X, names=tuple(names[i] for i in places), places=places)
 
     def force(self, r: Array) -> Array:
         """T with X* T = r, at the motors alone, the least of all such, (nv)."""
@@ -130,11 +130,11 @@ class Freedom:
         d = self.sizes[self.places]
         rows = (self.X[at] / self.sizes[at, None]).T * d[:, None]
         y = np.linalg.lstsq(rows, r * d, rcond=None)[0]
-        left = np.abs(rows @ y - r * d)
-        if left.max(initial=0.0) > _LEFT * np.abs(r * d).max(initial=0.0):
-            worst = self.names[int(np.argmax(left))]
+        unmet = np.abs(rows @ y - r * d)
+        if unmet.max(initial=0.0) > _LEFT * np.abs(r * d).max(initial=0.0):
+            worst = self.names[int(np.argmax(unmet))]
             raise LoopError(
-                f"the motors of {self.model!r} cannot give this motion: {left.max():.3g} of the force along {worst!r} "
+                f"the motors of {self.model!r} cannot give this motion: {unmet.max():.3g} of the force along {worst!r} "
                 f"is left. Give motors that move all of {', '.join(map(repr, self.names))}."
             )
         T[at] = y / self.sizes[at]
@@ -185,9 +185,9 @@ def apart_dofs(mb: Multibody, motors: Mask) -> Mask:
     """Dofs of bodies that nothing joins to a motor, such as an object that lies about, (nv)."""
     branches: dict[int, Mask] = {}
     first: list[int] = []  # by body the first of its branch
-    for k, (parent, where) in enumerate(zip(mb.layout.parents, mb.layout.v_slices, strict=True)):
+    for k, (parent, dofs) in enumerate(zip(mb.layout.parents, mb.layout.v_slices, strict=True)):
         first.append(k if parent < 0 else first[parent])
-        branches.setdefault(first[k], np.zeros(mb.nv, dtype=np.bool_))[where] = True
+        branches.setdefault(first[k], np.zeros(mb.nv, dtype=np.bool_))[dofs] = True
     joined = motors
     while True:
         more = moved_with(mb, joined)
@@ -206,10 +206,10 @@ def sizes_of_dofs(mb: Multibody) -> Array:
 
 def by_dof(mb: Multibody, of: Callable[[Body], Array]) -> Array:
     """Numbers of the hinges, by dof (nv); zeros at dofs of flexible bodies."""
-    found = np.zeros(mb.nv)
-    for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True):
-        found[where] = of(body)
-    return found
+    values = np.zeros(mb.nv)
+    for body, dofs in zip(mb.bodies, mb.layout.hinge_v, strict=True):
+        values[dofs] = of(body)
+    return values
 
 
 def freedom(robot: Robot, q: Array, v: Array, actuated: Any = None, *, strict: bool = False) -> Freedom:
@@ -239,12 +239,12 @@ def resting(mb: Multibody, q: Array, v: Array, loads: Mask, C: Array | None = No
     """The accelerations of a robot whose modes stay as they are, while dofs of its loads go as they will where no loop
     moves them. C (nv) is the force needed at vdot = x0, by default that of the dynamics. O(nv^3)."""
     modes, sizes = modal_dofs(mb), sizes_of_dofs(mb)
-    own = ~(modes | loads)
+    motors = ~(modes | loads)
     if mb.is_closed:
         c = closed_motion(mb, q, v)
-        free = Freedom(c.X, c.x0, c.names, c.choice.independent, own, sizes, mb.name, c)
+        free = Freedom(c.X, c.x0, c.names, c.choice.independent, motors, sizes, mb.name, c)
     else:
-        free = Freedom(np.eye(mb.nv), np.zeros(mb.nv), tuple(mb.dof_names), np.arange(mb.nv), own, sizes, mb.name)
+        free = Freedom(np.eye(mb.nv), np.zeros(mb.nv), tuple(mb.dof_names), np.arange(mb.nv), motors, sizes, mb.name)
     if modes.any():
         free = free.locked(modes, mb.dof_names)
     if loads.any():
@@ -267,17 +267,17 @@ def yielding(mb: Multibody, q: Array, free: Freedom, C: Array) -> Freedom:
         return free
     M = np.asarray(dyn.mass_matrix(mb, q, ignore_loops=True))
     N = s[free.places, None] * V[rank:].T
-    own = np.intersect1d(free.places, pushed)
-    if len(own) != rank or np.linalg.cond(scaled[own] @ V[:rank].T) > _POOR:
-        own = np.sort(pushed[qr(scaled[pushed].T, pivoting=True, mode="r")[1][:rank]])
-    A = np.concatenate([N.T @ free.X.T @ M @ free.X, free.X[own]])
+    places = np.intersect1d(free.places, pushed)
+    if len(places) != rank or np.linalg.cond(scaled[places] @ V[:rank].T) > _POOR:
+        places = np.sort(pushed[qr(scaled[pushed].T, pivoting=True, mode="r")[1][:rank]])
+    A = np.concatenate([N.T @ free.X.T @ M @ free.X, free.X[places]])
     row = np.abs(A).max(axis=1, keepdims=True)
     right = np.zeros((m, rank + 1))
     right[m - rank :, :rank] = np.eye(rank)
-    right[:, rank] = np.concatenate([-N.T @ free.X.T @ C, -free.x0[own]])
+    right[:, rank] = np.concatenate([-N.T @ free.X.T @ C, -free.x0[places]])
     Y = np.linalg.solve(A / row, right / row)
     X, x0 = free.X @ Y[:, :rank], free.X @ Y[:, rank] + free.x0
-    return replace(free, X=X, x0=x0, names=tuple(mb.dof_names[i] for i in own), places=own)
+    return replace(free, X=X, x0=x0, names=tuple(mb.dof_names[i] for i in places), places=places)
 
 
 def needed(mb: Multibody, q: Array, v: Array, vdot: Array, f_ext: Any = None) -> Array:

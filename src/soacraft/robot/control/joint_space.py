@@ -86,10 +86,10 @@ def _towards(
     if not isinstance(target, tuple | list) or len(target) != 3:
         raise StateError(f"a target is (q_d, v_d, vdot_d), got {target!r:.60}.")
     q_d, v_d, a_d = target
-    given = dict(q=read_q(mb, q), v=read_v(mb, v), q_d=read_q(mb, q_d, "q_d"), v_d=read_v(mb, v_d, "v_d"),
+    arrays = dict(q=read_q(mb, q), v=read_v(mb, v), q_d=read_q(mb, q_d, "q_d"), v_d=read_v(mb, v_d, "v_d"),
                  vdot_d=read_v(mb, a_d, "vdot_d"))  # fmt: skip
-    batch = common_batch(**given)
-    q, v, q_d, v_d, a_d = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in given.values())
+    batch = common_batch(**arrays)
+    q, v, q_d, v_d, a_d = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays.values())
     to = approach(mb, q, v, q_d, v_d)
     kp, kd = in_graph_order(mb, kp, "kp"), in_graph_order(mb, kd, "kd")
     return q, v, to, to.acceleration(gain(kd, to.edot, "kd") + gain(kp, to.e, "kp"), a_d)
@@ -148,15 +148,15 @@ def decoupled(
     wanted = finite(nudot, (...,), "nudot", StateError)
     if wanted.ndim and wanted.shape[-1] != mb.nv:
         raise StateError(f"nudot of {mb.name!r} is one number or {mb.nv}, got shape {wanted.shape}.")
-    hinges = ((body.name, where) for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True) if body.hinge.nv)
-    roots = [(where, *_root(d.D[name], d.D_rate[name], sizes[where])) for name, where in hinges]
+    hinges = ((body.name, dofs) for body, dofs in zip(mb.bodies, mb.layout.hinge_v, strict=True) if body.hinge.nv)
+    roots = [(dofs, *_root(d.D[name], d.D_rate[name], sizes[dofs])) for name, dofs in hinges]
     nu, turning = np.empty_like(d.eta), np.empty_like(d.eta)  # N eta, Ndot eta
-    for where, N, N_dot in roots:
-        eta = d.eta[..., where, None]
-        nu[..., where], turning[..., where] = (N @ eta)[..., 0], (N_dot @ eta)[..., 0]
+    for dofs, N, N_dot in roots:
+        eta = d.eta[..., dofs, None]
+        nu[..., dofs], turning[..., dofs] = (N @ eta)[..., 0], (N_dot @ eta)[..., 0]
     push = np.asarray(wanted - gain(damping, nu, "damping") - turning)  # N etadot, of which D etadot is N* times
-    for where, N, _ in roots:
-        push[..., where] = (N.mT @ push[..., where, None])[..., 0]
+    for dofs, N, _ in roots:
+        push[..., dofs] = (N.mT @ push[..., dofs, None])[..., 0]
     T = d.force_of(push + d.C_eta + d.load_eta, normalized=False)
     if q_d is not None:
         T = T + gain(kp, way(robot, q, read_q(mb, q_d, "q_d")), "kp")

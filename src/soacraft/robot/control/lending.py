@@ -30,8 +30,8 @@ def lend(robot: Any) -> tuple[str, Robot]:
         robot = Robot(robot)
     if not isinstance(robot, Robot):
         raise WiringError(f"a law takes a Robot, or the name of a model that sc.load finds; got {robot!r:.60}.")
-    for name, known in _lent.items():
-        if known is robot:
+    for name, lent in _lent.items():
+        if lent is robot:
             return name, robot
     name = f"given {robot.mb.name} {next(_numbers)}"
     _lent[name] = robot
@@ -40,22 +40,22 @@ def lend(robot: Any) -> tuple[str, Robot]:
 
 def robot_of(name: str) -> Robot:
     """Robot that a text names."""
-    found = _lent.get(name) or _loaded.get(name)
-    if found is None:
+    robot = _lent.get(name) or _loaded.get(name)
+    if robot is None:
         if name.startswith("given "):
             raise WiringError(
                 f"the robot {name!r:.60} was given to a component in another program, or is no more: make the "
                 "component with robot=rb, or with the name of a model that sc.load finds."
             )
-        found = _loaded[name] = Robot(load(name))
-    return found
+        robot = _loaded[name] = Robot(load(name))
+    return robot
 
 
 def limb_of(robot: Robot, base: str, tip: str) -> Limb:
     """The limb between two frames, made once."""
-    known = _limbs.setdefault(robot, {})
-    limb = known.get((base, tip))
+    limbs = _limbs.setdefault(robot, {})
+    limb = limbs.get((base, tip))
     if limb is None or not limb.is_current:
         mb = robot.mb
-        limb = known[base, tip] = Limb(robot, tip, mb.root if base == "inertial" else mb.frame(base), (mb.frame(tip),))
+        limb = limbs[base, tip] = Limb(robot, tip, mb.root if base == "inertial" else mb.frame(base), (mb.frame(tip),))
     return limb

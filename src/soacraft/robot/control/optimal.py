@@ -201,9 +201,9 @@ def places_of(mb: Multibody, lin: Linearization) -> npt.NDArray[np.intp]:
     return np.array([mb.dof_names.index(x) for x in lin.dof_names], dtype=np.intp)
 
 
-def weight(given: Any, size: int, what: str, definite: bool = False) -> Array:
+def weight(matrix: Any, size: int, what: str, definite: bool = False) -> Array:
     """A symmetric matrix from a matrix, a diagonal, a number or None for ones."""
-    W = np.ones(size) if given is None else finite(given, (...,), what, StateError)
+    W = np.ones(size) if matrix is None else finite(matrix, (...,), what, StateError)
     if W.shape not in ((), (size,), (size, size)):
         raise StateError(f"{what} must have {size} numbers, or ({size}, {size}); got {W.shape}.")
     W = np.diag(np.broadcast_to(W, (size,))) if W.ndim < 2 else W
@@ -222,13 +222,13 @@ def forces_along(robot: Robot, q: Array, v: Array, vdot: Array, actuated: Any) -
     """The forces that give the accelerations of a path (k, nv), refused where dofs without a motor need some."""
     mb = robot.mb
     if mb.is_closed:
-        found = np.empty(v.shape)
+        forces = np.empty(v.shape)
         for k in range(len(v)):
             free = freedom(robot, q[k], v[k], actuated, strict=True)
             assert free.closed is not None
             free.closed.require(vdot[k])
-            found[k] = free.force(free.X.T @ needed(mb, q[k], v[k], vdot[k]))
-        return found
+            forces[k] = free.force(free.X.T @ needed(mb, q[k], v[k], vdot[k]))
+        return forces
     force, motors = np.array(dyn.inverse_dynamics(mb, q, v, vdot)), motors_of(robot, actuated)
     refuse_forces(mb, force, ~motors)
     return np.where(motors, force, 0.0)

@@ -182,8 +182,8 @@ def _linear(mb: Multibody, q: Array, v: Array, force: Array) -> tuple[Array, Arr
 def _steps(A: Array, B: Array, h: Array) -> tuple[Array, Array]:
     """F and G over the steps between knots."""
     n, m = A.shape[-1], B.shape[-1]
-    whole = np.zeros((len(h), n + m, n + m))
-    whole[:, :n, :n] = 0.5 * (A[:-1] + A[1:]) * h[:, None, None]
-    whole[:, :n, n:] = 0.5 * (B[:-1] + B[1:]) * h[:, None, None]
-    moved = scipy.linalg.expm(whole)
+    block = np.zeros((len(h), n + m, n + m))
+    block[:, :n, :n] = 0.5 * (A[:-1] + A[1:]) * h[:, None, None]
+    block[:, :n, n:] = 0.5 * (B[:-1] + B[1:]) * h[:, None, None]
+    moved = scipy.linalg.expm(block)
     return np.asarray(moved[:, :n, :n]), np.asarray(moved[:, :n, n:])

@@ -99,12 +99,12 @@ def operational_space(
     x = finite(acceleration, (..., len(picked)), "the acceleration of the tip", StateError)
     T0 = np.zeros(mb.nv) if null is None else read_v(mb, null, "null")
     batch = common_batch(q=q, v=v, acceleration=x, null=T0)
-    given = [np.broadcast_to(y, (*batch, y.shape[-1])) for y in (q, v, x, T0)]
+    arrays = [np.broadcast_to(y, (*batch, y.shape[-1])) for y in (q, v, x, T0)]
     force, inertia, damped = np.empty((*batch, mb.nv)), np.zeros((*batch, 6, 6)), np.zeros(batch, dtype=int)
     missing = np.zeros((*batch, 6))
     for at in np.ndindex(*batch):
-        one = _Tip(robot, limb, given[0][at], given[1][at], actuated)
-        force[at], damped[at], Lambda, lost = one.driven(picked, given[2][at], None if null is None else given[3][at])
+        one = _Tip(robot, limb, arrays[0][at], arrays[1][at], actuated)
+        force[at], damped[at], Lambda, lost = one.driven(picked, arrays[2][at], None if null is None else arrays[3][at])
         inertia[(*at, *np.ix_(picked, picked))] = Lambda
         missing[(*at, picked)] = lost
     return TaskForce(force, damped if batch else int(damped), inertia, missing)

@@ -213,18 +213,18 @@ class BaseEstimator(Strict):
             self._leave([x for x in self._d if x not in names])
             # the errors of the encoders are a part of the state meanwhile: they are in all feet that are seen by them
             self._P = scipy.linalg.block_diag(self._P, self._noise.encoder**2 * np.eye(mb.nv))
-            told = self._read({x: seen[x] for x in names if x in self._d})
+            spread = self._read({x: seen[x] for x in names if x in self._d})
             for name in names:
                 if name not in self._d:
                     self._enter(name, *seen[name])
-            kept = len(self._P) - mb.nv
-            self._P = _even(self._P[:kept, :kept])
+            size = len(self._P) - mb.nv
+            self._P = _even(self._P[:size, :size])
             for x in (self._R, self._u, self._p, self._gyro_bias, self._accelerometer_bias):
                 finite_or_refused(x, "the base")
         except Exception:
             self._R, self._u, self._p, self._d, self._gyro_bias, self._accelerometer_bias, self._P = before
             raise
-        return told
+        return spread
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -272,8 +272,8 @@ class BaseEstimator(Strict):
             H[rows, 6:9], H[rows, at : at + 3] = -np.eye(3), np.eye(3)
             H[rows, size - J.shape[1] :] = -self._R @ J  # z = -H xi
         spread, U = np.linalg.eigh(_even(H @ self._P @ H.T))
-        told = spread > _KNOWN * spread[-1]
-        U, spread = U[:, told], spread[told]
+        informative = spread > _KNOWN * spread[-1]
+        U, spread = U[:, informative], spread[informative]
         K = self._P @ H.T @ (U / spread) @ U.T
         self._move((K @ z)[: size - J.shape[1]])
         keep = np.eye(size) - K @ H
@@ -303,8 +303,8 @@ class BaseEstimator(Strict):
     def _leave(self, names: list[str]) -> None:
         for name in names:
             at = 9 + 3 * list(self._d).index(name)
-            kept = np.delete(np.arange(len(self._P)), [at, at + 1, at + 2])
-            self._P = self._P[np.ix_(kept, kept)]
+            others = np.delete(np.arange(len(self._P)), [at, at + 1, at + 2])
+            self._P = self._P[np.ix_(others, others)]
             del self._d[name]
 
 
@@ -326,16 +326,16 @@ def _even(P: Array) -> Array:
 
 
 def _one(mb: Multibody, q: Any, v: Any) -> tuple[Array, Array]:
-    found = read_q(mb, q), read_v(mb, v)
-    if found[0].ndim > 1 or found[1].ndim > 1:
+    state = read_q(mb, q), read_v(mb, v)
+    if state[0].ndim > 1 or state[1].ndim > 1:
         raise StateError("a BaseEstimator takes one state after the other, got a batch.")
-    return found
+    return state
 
 
-def _frames(mb: Multibody, given: Any, what: str) -> list[Frame]:
-    several = [given] if isinstance(given, str | Frame) else listed(given)
+def _frames(mb: Multibody, frames: Any, what: str) -> list[Frame]:
+    several = [frames] if isinstance(frames, str | Frame) else listed(frames)
     if several is None:
-        raise ModelError(f"{what} of a BaseEstimator of {mb.name!r} are frames or their names, got {given!r:.60}.")
+        raise ModelError(f"{what} of a BaseEstimator of {mb.name!r} are frames or their names, got {frames!r:.60}.")
     return [mb.frame(x) for x in several]
 
 

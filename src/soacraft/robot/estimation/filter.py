@@ -157,11 +157,11 @@ class StateFilter(Strict):
         if dofs is not None and not isinstance(dofs, str | list | tuple):
             raise ModelError(f"dofs are names, one or a list; got {dofs!r:.60}.")
         names = list(mb.dof_names) if dofs is None else [dofs] if isinstance(dofs, str) else list(dofs)
-        known = {name: i for i, name in enumerate(mb.dof_names)}
+        numbers = {name: i for i, name in enumerate(mb.dof_names)}
         for name in names:
-            if not isinstance(name, str) or name not in known:
-                raise ModelError(f"the robot {mb.name!r} has no dof {name!r:.60}{near(str(name), known)}")
-        at = [known[name] for name in names]
+            if not isinstance(name, str) or name not in numbers:
+                raise ModelError(f"the robot {mb.name!r} has no dof {name!r:.60}{near(str(name), numbers)}")
+        at = [numbers[name] for name in names]
         z = finite(in_order(values, _order(mb, at), "values"), (len(at),), "values", StateError)
         H = np.zeros((len(at), 2 * mb.nv))
         H[np.arange(len(at)), [i + (mb.nv if rates else 0) for i in at]] = 1.0
@@ -176,11 +176,11 @@ class StateFilter(Strict):
             raise StateError(f"a reading of a pose is one Pose(...), got {pose!r:.60}.")
         node = mb.frame(frame)
         here = mb.pose(node, state=mb.state(self._q))
-        left = np.concatenate([log(pose.rotation @ here.rotation.T), pose.translation - here.translation])
+        residual = np.concatenate([log(pose.rotation @ here.rotation.T), pose.translation - here.translation])
         J = np.asarray(dyn.jacobian(mb, self._q, node))
-        given = finite(deviation, (None,), "deviation", StateError)
-        sigma = _squares(np.repeat(given, 3) if given.shape == (2,) else given, 6)
-        return self.correct(left, np.hstack([J, np.zeros_like(J)]), sigma)
+        deviations = finite(deviation, (None,), "deviation", StateError)
+        sigma = _squares(np.repeat(deviations, 3) if deviations.shape == (2,) else deviations, 6)
+        return self.correct(residual, np.hstack([J, np.zeros_like(J)]), sigma)
 
     def _model(self) -> Multibody:
         mb = self._robot.mb

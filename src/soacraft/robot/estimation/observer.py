@@ -120,15 +120,15 @@ class MomentumObserver(Strict):
         if not h > 0.0:
             raise StateError(f"dt must be positive, in seconds; got {dt!r:.40}.")
         X = self._motions(q)
-        p, known = self._terms(q, self._possible(X, v))
+        p, acting = self._terms(q, self._possible(X, v))
         # the mean of T_ext in these seconds
         with np.errstate(over="ignore", invalid="ignore"):
-            rate = (p - self._p) / h - T - 0.5 * (known + self._known)
+            rate = (p - self._p) / h - T - 0.5 * (acting + self._known)
             if X is not None and self._X is not None:
                 rate = 0.5 * (X + self._X).T @ rate  # G* lambda is left by h^2
             fade = np.exp(-self._gain * h)
             r = finite_or_refused(fade * self._r - np.expm1(-self._gain * h) * rate, "the estimate of the force")
-        self._r, self._q, self._X, self._p, self._known = r, q, X, p, known
+        self._r, self._q, self._X, self._p, self._known = r, q, X, p, acting
         return np.array(self._r)
 
     def wrench(self, frame: Any, q: Any = None) -> Touch:

@@ -60,11 +60,11 @@ def estimate_offsets(robot: Robot, frame: Any, q: Any, poses: Pose, relative_to:
         raise ModelError(f"offsets are of a Robot, got {robot!r:.60}.")
     mb = robot.mb
     node, base = mb.frame(frame), mb.frame(relative_to)
-    given = np.atleast_2d(read_q(mb, q))
-    if given.ndim > 2 or not len(given):
-        raise StateError(f"q must be (N, nq) with a reading at least, got the shape {given.shape}.")
-    if not isinstance(poses, Pose) or poses.batch_shape != (len(given),):
-        raise StateError(f"poses must be a Pose with one leading axis of {len(given)}, as q has; got {poses!r:.60}.")
+    readings = np.atleast_2d(read_q(mb, q))
+    if readings.ndim > 2 or not len(readings):
+        raise StateError(f"q must be (N, nq) with a reading at least, got the shape {readings.shape}.")
+    if not isinstance(poses, Pose) or poses.batch_shape != (len(readings),):
+        raise StateError(f"poses must be a Pose with one leading axis of {len(readings)}, as q has; got {poses!r:.60}.")
     moving = _dofs_between(mb, node, base)
     names = tuple(mb.dof_names[i] for i in moving)
     length = length_of(mb) or 1.0
@@ -72,7 +72,7 @@ def estimate_offsets(robot: Robot, frame: Any, q: Any, poses: Pose, relative_to:
     units = np.array([1.0 if u == "r" else length for u in "".join(mb.layout.units.hinge)])[moving]
     offset = np.zeros(mb.nv)
     for _ in range(_ROUNDS):
-        r, J = _left(mb, node, base, given, offset, poses, scale)
+        r, J = _left(mb, node, base, readings, offset, poses, scale)
         J = J[:, :, moving].reshape(-1, len(moving)) * units
         U, s, Vt = np.linalg.svd(J, full_matrices=False)
         seen = s > _SEEN * s.max(initial=0.0)
@@ -84,7 +84,7 @@ def estimate_offsets(robot: Robot, frame: Any, q: Any, poses: Pose, relative_to:
         raise ConvergenceError(
             f"offsets of {mb.name!r} did not settle in {_ROUNDS} steps: the poses are too far from the readings."
         )
-    r, _ = _left(mb, node, base, given, offset, poses, scale)
+    r, _ = _left(mb, node, base, readings, offset, poses, scale)
     noise = np.sqrt(np.sum(r**2) / max(r.size - int(seen.sum()), 1))
     shown = np.sum(Vt[seen] ** 2, axis=0) > 1.0 - 1e-6
     spread = np.where(shown, np.sqrt(np.sum((Vt[seen] / s[seen, None]) ** 2, axis=0)) * noise, np.inf)
@@ -113,7 +113,7 @@ def _dofs_between(mb: Any, node: Any, base: Any) -> list[int]:
             at = at.parent
         paths.append(path)
     bodies = [x for x in mb.bodies if (x in paths[0]) != (x in paths[1])]
-    found: list[int] = []
+    dofs: list[int] = []
     for body in bodies:
         k = mb.layout.index[body]
         if body.hinge.nq != body.hinge.nv:
@@ -121,7 +121,7 @@ def _dofs_between(mb: Any, node: Any, base: Any) -> list[int]:
                 f"hinge {body.hinge_name!r} between {base.full_name!r} and {node.full_name!r} has a quaternion, which "
                 "has no offset: see poses relative to a frame outboard of it."
             )
-        found.extend(range(mb.layout.hinge_v[k].start, mb.layout.hinge_v[k].stop))
-    if not found:
+        dofs.extend(range(mb.layout.hinge_v[k].start, mb.layout.hinge_v[k].stop))
+    if not dofs:
         raise ModelError(f"nothing moves between {base.full_name!r} and {node.full_name!r}.")
-    return found
+    return dofs

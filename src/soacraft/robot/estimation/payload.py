@@ -97,13 +97,13 @@ def estimate_payload(robot: Robot, frame: Any, records: Mapping[str, Any]) -> Pa
     if q.ndim > 2 or not len(q):
         raise StateError(f"q of the records must be (N, nq) with a reading at least, got the shape {q.shape}.")
     v, vdot, T = (_rows(mb, records.get(name, np.zeros(mb.nv)), name, len(q)) for name in ("v", "vdot", "force"))
-    whole = mb.copy()
+    loaded = mb.copy()
     name = "payload"
-    while name in whole:
+    while name in loaded:
         name += "_"
-    whole.add_body(name, node.carrier.name, Weld(), Inertia(0.0), inboard=node.offset)
-    order = [whole.dof_names.index(x) for x in mb.dof_names]
-    regressor = parameter_regressor(whole, q, v, vdot, ignore_loops=True)
+    loaded.add_body(name, node.carrier.name, Weld(), Inertia(0.0), inboard=node.offset)
+    order = [loaded.dof_names.index(x) for x in mb.dof_names]
+    regressor = parameter_regressor(loaded, q, v, vdot, ignore_loops=True)
     columns = [i for i, x in enumerate(regressor.names) if x.rpartition(".")[0] == name]
     length = length_of(mb) or 1.0
     weigh = np.where([u == "r" for u in "".join(mb.layout.units.hinge)], 1.0, length)  # forces as moments
@@ -132,9 +132,9 @@ def _payload(Y: Array, b: Array, length: float) -> Payload:
     U, s, Vt = np.linalg.svd(finite_or_refused(Y * units, "the regressor of a payload"), full_matrices=False)
     seen = s > _SEEN * s.max(initial=0.0)
     x = Vt[seen].T @ ((U[:, seen].T @ b) / s[seen])
-    left = b - (Y * units) @ x
+    r = b - (Y * units) @ x
     freedom = max(len(b) - int(seen.sum()), 1)
-    noise = float(np.sqrt(left @ left / freedom))
+    noise = float(np.sqrt(r @ r / freedom))
     spread = np.sqrt(np.sum((Vt[seen] / s[seen, None]) ** 2, axis=0)) * noise
     shown = np.sum(Vt[seen] ** 2, axis=0) > 1.0 - 1e-6
     pi, deviations = x * units, np.where(shown, spread, np.inf) * units
@@ -147,11 +147,11 @@ def _payload(Y: Array, b: Array, length: float) -> Payload:
     P = np.block([[second, first[:, None]], [first[None], np.array([[m]])]])
     scale = np.array([1.0 / length] * 3 + [1.0])
     least = float(np.linalg.eigvalsh(P * np.outer(scale, scale))[0])
-    return Payload(m, com, moment, deviations, float(np.sqrt(np.mean(left**2))), m > 0.0 and least >= -1e-9 * abs(m))
+    return Payload(m, com, moment, deviations, float(np.sqrt(np.mean(r**2))), m > 0.0 and least >= -1e-9 * abs(m))
 
 
-def _rows(mb: Multibody, given: Any, name: str, count: int) -> Array:
-    x = read_v(mb, given, name)
+def _rows(mb: Multibody, values: Any, name: str, count: int) -> Array:
+    x = read_v(mb, values, name)
     if x.shape not in ((mb.nv,), (count, mb.nv)):
         raise StateError(f"{name} of the records must have a row for each of the {count} of q, got {x.shape}.")
     return np.broadcast_to(x, (count, mb.nv))

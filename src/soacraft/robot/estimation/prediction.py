@@ -65,9 +65,9 @@ class Prediction:
     """True if nothing touches on the way. Otherwise A holds as long as the same contacts last."""
 
     def __repr__(self) -> str:
-        known = "" if self.covariance is None else ", with covariance"
+        covariance = "" if self.covariance is None else ", with covariance"
         touch = f", {len(self.touched)} pairs touch" if self.touched else ""
-        return f"prediction of {len(self.t) - 1} steps to {self.t[-1]:.6g} s{touch}{known}"
+        return f"prediction of {len(self.t) - 1} steps to {self.t[-1]:.6g} s{touch}{covariance}"
 
 
 def predict(
@@ -111,8 +111,8 @@ def predict(
     touched = run.touched(t, qs, vs)
     with in_words_of("the covariance of the prediction", "step="):
         A = None if P is None else run.transitions(qs, vs, force, law)
-    known = None if A is None or P is None else _carried(A, P, Q * h)
-    return Prediction(t, qs, vs, force, touched, A, known, not touched)
+    carried = None if A is None or P is None else _carried(A, P, Q * h)
+    return Prediction(t, qs, vs, force, touched, A, carried, not touched)
 
 
 class _Run:
@@ -160,12 +160,12 @@ class _Run:
 
     def _rolled(self, first: int, q: Array, v: Array, force: Array) -> tuple[Array, Array]:
         """Steps from the one with a number on."""
-        found = self.p.rollout(q, v, force, len(force))
+        states = self.p.rollout(q, v, force, len(force))
         if self.touch is not None:
             self.touch.go_on()
         for k, pair in self.p.met if isinstance(self.p, _Steps) else ():
             self.met.setdefault(pair, first + k)
-        return found
+        return states
 
     def transitions(self, q: Array, v: Array, force: Array, law: Law | None) -> Array:
         """A of every step, (steps, 2 nv, 2 nv)."""
@@ -199,9 +199,9 @@ class _Run:
 
     def _asked(self, law: Law, k: int, q: Array, v: Array) -> Array:
         t = k * self.h
-        given = law(t, np.array(q), np.array(v))  # copies: a law that changes its arguments changes no state
+        force = law(t, np.array(q), np.array(v))  # copies: a law that changes its arguments changes no state
         what = f"the force of the control law at {t:g} s"
-        return finite(in_graph_order(self.mb, given, what), (self.mb.nv,), what, StateError)
+        return finite(in_graph_order(self.mb, force, what), (self.mb.nv,), what, StateError)
 
     def touched(self, t: Array, q: Array, v: Array) -> tuple[tuple[float, str, str], ...]:
         """Pairs that touch at a state or in the middle of a step, where contact acts, with the end of that step."""
@@ -269,19 +269,19 @@ def _forces(mb: Multibody, controls: Any, steps: int) -> Array:
     """A force for each step."""
     if controls is None:
         return np.zeros((steps, mb.nv))
-    given = finite(in_graph_order(mb, controls, "controls"), (..., mb.nv), "controls", StateError)
-    if given.ndim > 2 or (given.ndim == 2 and len(given) != steps):
+    forces = finite(in_graph_order(mb, controls, "controls"), (..., mb.nv), "controls", StateError)
+    if forces.ndim > 2 or (forces.ndim == 2 and len(forces) != steps):
         raise StateError(
             f"controls are a force ({mb.nv}), one for each of the {steps} steps, or a function of (t, q, v); got the "
-            f"shape {given.shape}."
+            f"shape {forces.shape}."
         )
-    return np.array(np.broadcast_to(given, (steps, mb.nv)))
+    return np.array(np.broadcast_to(forces, (steps, mb.nv)))
 
 
-def read_covariance(given: Any, size: int, what: str) -> Array:
+def read_covariance(matrix: Any, size: int, what: str) -> Array:
     """A covariance: a matrix, or its diagonal. Symmetry and sign are judged in parts of its standard deviations, so
     that units do not matter."""
-    P = finite(given, (..., size), what, StateError)
+    P = finite(matrix, (..., size), what, StateError)
     P = np.diag(P) if P.ndim == 1 else P
     if P.shape != (size, size):
         raise StateError(f"{what} must be symmetric, ({size}, {size}), or its diagonal; got the shape {P.shape}.")
@@ -291,8 +291,8 @@ def read_covariance(given: Any, size: int, what: str) -> Array:
     if least < 0.0:
         raise StateError(f"{what} must not be negative; its least variance is {least:.3g}.")
     sigma = np.sqrt(np.diag(P))
-    whole = np.where(sigma > 0.0, sigma, 1.0)
-    parts = P / whole[:, None] / whole
+    scale = np.where(sigma > 0.0, sigma, 1.0)
+    parts = P / scale[:, None] / scale
     if np.abs(parts - parts.T).max() > 1e-9:
         raise StateError(f"{what} must be symmetric, ({size}, {size}), or its diagonal; got one that is not.")
     least = float(np.linalg.eigvalsh(parts)[0])
@@ -305,14 +305,14 @@ def read_covariance(given: Any, size: int, what: str) -> Array:
 
 def read_variances(noise: Any, size: int, what: str) -> Array:
     """Read a covariance as `read_covariance`, or one variance for all."""
-    given = finite(noise, (...,), what, StateError)
-    return read_covariance(given if given.ndim else np.full(size, float(given)), size, what)
+    values = finite(noise, (...,), what, StateError)
+    return read_covariance(values if values.ndim else np.full(size, float(values)), size, what)
 
 
 def _carried(A: Array, P: Array, Q: Array) -> Array:
-    found = [P]
+    covariances = [P]
     for a in A:
         with np.errstate(all="ignore"):
-            P = a @ found[-1] @ a.T + Q
-        found.append(0.5 * (P + P.T))
-    return finite_or_refused(np.array(found), "the covariance of a prediction")
+            P = a @ covariances[-1] @ a.T + Q
+        covariances.append(0.5 * (P + P.T))
+    return finite_or_refused(np.array(covariances), "the covariance of a prediction")

@@ -55,16 +55,16 @@ class Tangent:
     def given(self, P: Array) -> Array:
         """The covariance of dx that agree with the closures, where all have P; the same where all of them do."""
         sigma = np.sqrt(np.diag(P))
-        whole = np.where(sigma > 0.0, sigma, 1.0)
-        values, vectors = np.linalg.eigh(P / whole[:, None] / whole)
+        scale = np.where(sigma > 0.0, sigma, 1.0)
+        values, vectors = np.linalg.eigh(P / scale[:, None] / scale)
         root = vectors * np.sqrt(np.maximum(values, 0.0))  # P is sigma root root* sigma
         rows = self._rows * sigma
         lengths = np.linalg.norm(rows, axis=1)
         rows = rows[lengths > 0.0] / lengths[lengths > 0.0, None]
-        _, size, told = np.linalg.svd(_rows_of(rows) @ root, full_matrices=False)
-        told = told[size > _NOTHING]
-        left = sigma[:, None] * (root - (root @ told.T) @ told)
-        return self.nearest(left @ left.T)
+        _, size, directions = np.linalg.svd(_rows_of(rows) @ root, full_matrices=False)
+        directions = directions[size > _NOTHING]
+        rest = sigma[:, None] * (root - (root @ directions.T) @ directions)
+        return self.nearest(rest @ rest.T)
 
 
 def _rows_of(rows: Array) -> Array:

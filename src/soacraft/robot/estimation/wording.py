@@ -53,6 +53,6 @@ def in_words_of(what: str, step: str) -> Iterator[None]:
         if said == old:
             raise
         said = _WHOSE.sub(lambda m: f"{what} of {m[1]}" if m[1] else what, said)
-        told = type(wrong)(said)
-        told.__dict__.update(wrong.__dict__)
-        raise told from None
+        error = type(wrong)(said)
+        error.__dict__.update(wrong.__dict__)
+        raise error from None

@@ -39,19 +39,19 @@ class Pairs(NamedTuple):
 class Surface:
     """The shapes of an object, and of what is welded to it, in its frame."""
 
-    def __init__(self, mb: Multibody, body: Body, meshes: str, own: Mapping[str, Shape]) -> None:
+    def __init__(self, mb: Multibody, body: Body, meshes: str, replaced: Mapping[str, Shape]) -> None:
         group, _ = rigid_groups(mb)
         alone = Multibody("object", gravity=(0.0, 0.0, 0.0))
         for x in mb.bodies:
             if group[x] is group[body] and _welded(x, body):
-                made = alone.add_body(x.name, None, Weld(), inboard=mb.pose(x, body))
+                body_alone = alone.add_body(x.name, None, Weld(), inboard=mb.pose(x, body))
                 for shape in x.geometries:
-                    made.add_geometry(shape)
+                    body_alone.add_geometry(shape)
         for record in mb.records:
             alone.add_record(record)
-        mine = {name: x for name, x in own.items() if name.rpartition("/")[0] in alone}
+        of_body = {name: x for name, x in replaced.items() if name.rpartition("/")[0] in alone}
         alone.mesh_folder, alone.mesh_roots = mb.mesh_folder, mb.mesh_roots
-        self.scene = Scene(alone, meshes=meshes, shapes=mine)
+        self.scene = Scene(alone, meshes=meshes, shapes=of_body)
         self.q = np.zeros(0)
         placed = self.scene.placed
         if not placed:
@@ -99,8 +99,8 @@ class Surface:
             u[met], back[met], normal_b[met] = self.first(a[met] + most * axis[met], -axis[met])
         apart = most - u
         same = _SAME * self.radius
-        found = met & np.isfinite(u)
-        thick = found & (apart > max(least, same))
+        opposite = met & np.isfinite(u)
+        thick = opposite & (apart > max(least, same))
         inside = thick & (np.einsum("ij,ij->i", normal_b, axis) >= np.cos(angle) * (1.0 - 1e-9))
         free = inside.copy()
         if inside.any():  # the first finger comes along the axis as well
@@ -108,8 +108,8 @@ class Surface:
             free[inside] = np.abs(w - (most - apart[inside])) <= same
         left_out = {
             "the line misses the object": int((~met).sum()),
-            f"wider than {wide:g} m": int((met & ~found).sum()),
-            f"narrower than {least:g} m": int((found & ~thick).sum()),
+            f"wider than {wide:g} m": int((met & ~opposite).sum()),
+            f"narrower than {least:g} m": int((opposite & ~thick).sum()),
             "outside a friction cone": int((thick & ~inside).sum()),
             "a finger meets another part first": int((inside & ~free).sum()),
         }

@@ -79,14 +79,14 @@ def cone_program(c: Array, A: Array, b: Array, G: Array, h: Array, rays: int, co
             except np.linalg.LinAlgError:
                 break
             square = _product(lam, lam, parts)
-            found = _Newton(system, inverse, W, back, lam, parts, n, p)
-            _, _, dz, ds = found.step(-square, -rx, -ry, -rz)
+            newton = _Newton(system, inverse, W, back, lam, parts, n, p)
+            _, _, dz, ds = newton.step(-square, -rx, -ry, -rz)
             most = min(1.0, _furthest(s, ds, parts), _furthest(z, dz, parts))
             sigma = (1.0 - most) ** 3
             turned = _product(back @ ds, W @ dz, parts)
             centre = sigma * gap / len(parts) * unit
             keep = sigma - 1.0
-            dx, dy, dz, ds = found.step(centre - square - turned, keep * rx, keep * ry, keep * rz)
+            dx, dy, dz, ds = newton.step(centre - square - turned, keep * rx, keep * ry, keep * rz)
             most = min(1.0, _SHORT * min(_furthest(s, ds, parts), _furthest(z, dz, parts)))
             moved = x + most * dx, y + most * dy, z + most * dz, s + most * ds
             if not most > _STUCK or not all(np.isfinite(u).all() for u in moved):
@@ -129,23 +129,23 @@ def _inside(u: Array, parts: list[slice], unit: Array) -> Array:
 
 def _product(u: Array, v: Array, parts: list[slice]) -> Array:
     """u o v = [u* v, u_0 v_1 + v_0 u_1] of each cone."""
-    made = np.empty(len(u))
+    product = np.empty(len(u))
     for x in parts:
         a, b = u[x], v[x]
-        made[x] = a[0] * b + b[0] * a
-        made[x.start] = a @ b
-    return made
+        product[x] = a[0] * b + b[0] * a
+        product[x.start] = a @ b
+    return product
 
 
 def _divided(lam: Array, r: Array, parts: list[slice]) -> Array:
     """t with lambda o t = r."""
-    made = np.empty(len(r))
+    quotient = np.empty(len(r))
     for x in parts:
         a, b = lam[x], r[x]
         size = a[0] ** 2 - a[1:] @ a[1:]
-        made[x.start] = (a[0] * b[0] - a[1:] @ b[1:]) / size
-        made[x.start + 1 : x.stop] = (b[1:] - made[x.start] * a[1:]) / a[0]
-    return made
+        quotient[x.start] = (a[0] * b[0] - a[1:] @ b[1:]) / size
+        quotient[x.start + 1 : x.stop] = (b[1:] - quotient[x.start] * a[1:]) / a[0]
+    return quotient
 
 
 def _scaling(s: Array, z: Array, parts: list[slice]) -> tuple[Array, Array]:

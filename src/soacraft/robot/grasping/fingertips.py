@@ -64,15 +64,15 @@ class Fingertip:
 
 def read_fingertips(fingertips: Any, what: str) -> tuple[list[Fingertip], list[str]]:
     """Fingertips, and a name for each."""
-    given = [fingertips] if isinstance(fingertips, Fingertip) else []
-    given = given or listed(fingertips) or []
-    if not given or not all(isinstance(x, Fingertip) for x in given):
+    tips = [fingertips] if isinstance(fingertips, Fingertip) else []
+    tips = tips or listed(fingertips) or []
+    if not tips or not all(isinstance(x, Fingertip) for x in tips):
         raise StateError(f"{what} takes a list of Fingertip(point, normal, ...), got {fingertips!r:.60}.")
-    names = [x.name or f"contact {i}" for i, x in enumerate(given)]
+    names = [x.name or f"contact {i}" for i, x in enumerate(tips)]
     for name in names:
         if names.count(name) > 1:
             raise StateError(f"{what}: two fingertips are called {name!r}; give each another name.")
-    return given, names
+    return tips, names
 
 
 def columns(tip: Fingertip, about: Array) -> Array:

@@ -114,8 +114,10 @@ def read_asked(
     """Numbers that make sense."""
     low, high = 0.0, np.inf
     if width is not None:
-        given = finite(width, (...,), "width of grasps", StateError)
-        low, high = (float(x) for x in given) if given.shape == (2,) else (0.0, float(given) if not given.ndim else 0.0)
+        widths = finite(width, (...,), "width of grasps", StateError)
+        low, high = (
+            (float(x) for x in widths) if widths.shape == (2,) else (0.0, float(widths) if not widths.ndim else 0.0)
+        )
     if not 0.0 <= low < high:
         raise StateError(f"width of grasps is how far the gripper opens, or (least, most), got {width!r:.60}.")
     mu = float(finite(friction, (), "friction of grasps", StateError))
@@ -157,17 +159,17 @@ def find_grasps(
     surface = Surface(mb, body, asked.meshes, rb._own_shapes())
     pairs = surface.pairs(rng, asked.samples, *asked.width, asked.friction)
     centre = body.inertia.com if body.inertia.mass else surface.centre
-    made = _poses(rng, pairs, centre, surface, asked)
+    grasps = _poses(rng, pairs, centre, surface, asked)
     if limb is not None:
-        made = _reached(rb, body, frame, made, limb, world)
-    off = [float(np.linalg.norm(x.pose.translation - centre)) for x in made]
-    order = sorted(range(len(made)), key=lambda i: (bool(made[i].why), -made[i].quality, off[i], i))
-    return Grasps(body.name, frame.full_name, tuple(made[i] for i in order), pairs.left_out, asked.approach)
+        grasps = _reached(rb, body, frame, grasps, limb, world)
+    off = [float(np.linalg.norm(x.pose.translation - centre)) for x in grasps]
+    order = sorted(range(len(grasps)), key=lambda i: (bool(grasps[i].why), -grasps[i].quality, off[i], i))
+    return Grasps(body.name, frame.full_name, tuple(grasps[i] for i in order), pairs.left_out, asked.approach)
 
 
 def _poses(rng: np.random.Generator, pairs: Pairs, centre: Array, surface: Surface, asked: Asked) -> list[Grasp]:
     """Each pair of points with the hand in some directions about the line through them."""
-    made = []
+    grasps = []
     for a, b, n_a, n_b, y in zip(*pairs[:5], strict=True):
         tips = tuple(
             Fingertip(p, -n, asked.friction, torsion=asked.torsion, name=name)
@@ -186,43 +188,41 @@ def _poses(rng: np.random.Generator, pairs: Pairs, centre: Array, surface: Surfa
             right = (asked.approach - asked.closing) % 3 == 1  # closing, approach, third is a cyclic order
             R[:, third] = np.cross(y, z) if right else np.cross(z, y)
             width = float(np.linalg.norm(b - a))
-            made.append(Grasp(Pose(R, 0.5 * (a + b)), width, quality, (tips[0], tips[1])))
-    return made
+            grasps.append(Grasp(Pose(R, 0.5 * (a + b)), width, quality, (tips[0], tips[1])))
+    return grasps
 
 
-def _reached(
-    rb: Robot, body: Body, hand: Frame, made: list[Grasp], limb: Limb, world: World | None
-) -> list[Grasp]:
+def _reached(rb: Robot, body: Body, hand: Frame, grasps: list[Grasp], limb: Limb, world: World | None) -> list[Grasp]:
     """Grasps with the result of the arm's inverse kinematics, and of the check for other contacts."""
-    if not made:
-        return made
+    if not grasps:
+        return grasps
     mb = rb.mb
-    R, p = (np.array([getattr(x.pose, part) for x in made]) for part in ("rotation", "translation"))
+    R, p = (np.array([getattr(x.pose, part) for x in grasps]) for part in ("rotation", "translation"))
     goals = mb.pose(body, limb.base) @ Pose.unchecked(R, p)
-    found = limb.ik(goals)
-    whole = limb.of_robot(found.q) if found.robot_q is None else found.robot_q
-    told: list[Grasp] = []
-    hits = np.zeros(len(made), dtype=bool)
-    reached = np.asarray(found.found)
+    answer = limb.ik(goals)
+    configurations = limb.of_robot(answer.q) if answer.robot_q is None else answer.robot_q
+    checked: list[Grasp] = []
+    hits = np.zeros(len(grasps), dtype=bool)
+    reached = np.asarray(answer.found)
     if world is not None and reached.any():
-        hits[reached] = world.collides(whole[reached])
+        hits[reached] = world.collides(configurations[reached])
     palm = hand.carrier
     assert isinstance(palm, Body)  # a limb ends there
     fingers = {x.name for x in fingers_of(mb, rigid_groups(mb)[0], palm)} - {body.name}
-    own = fingers or {palm.name}  # of a hand without fingers of its own all may touch
-    for x, q, ok, why, hit in zip(made, whole, reached, np.asarray(found.why), hits, strict=True):
+    touchable = fingers or {palm.name}  # of a hand without fingers of its own all may touch
+    for x, q, ok, why, hit in zip(grasps, configurations, reached, np.asarray(answer.why), hits, strict=True):
         if not ok:
-            told.append(replace(x, why=f"out of reach: {why}" if why else "out of reach"))
+            checked.append(replace(x, why=f"out of reach: {why}" if why else "out of reach"))
             continue
-        reason = _touched(world, q, body.name, own) if hit and world is not None else ""
-        told.append(replace(x, q=np.array(q), why=reason))
-    return told
+        reason = _touched(world, q, body.name, touchable) if hit and world is not None else ""
+        checked.append(replace(x, q=np.array(q), why=reason))
+    return checked
 
 
-def _touched(world: World, q: Array, obj: str, own: set[str]) -> str:
+def _touched(world: World, q: Array, obj: str, touchable: set[str]) -> str:
     """Contact other than between hand and object, in words; empty without one."""
     for a, b in world.touching(q):
         one, two = world.body_of(a), world.body_of(b)
-        if not ((one == obj and two in own) or (two == obj and one in own)):
+        if not ((one == obj and two in touchable) or (two == obj and one in touchable)):
             return f"touches: {a} - {b}"
     return ""

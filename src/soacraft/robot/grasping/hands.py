@@ -34,11 +34,11 @@ def make_hand(
     base = mb.frame(palm).carrier
     if not isinstance(base, Body):
         raise ModelError(f"the palm of hand {name!r} is a body that moves or is welded, got {palm!r:.60}.")
-    given = _outboard(mb, base) if fingers is None else listed(fingers)
-    if given is None or isinstance(fingers, str):
+    parts = _outboard(mb, base) if fingers is None else listed(fingers)
+    if parts is None or isinstance(fingers, str):
         raise ModelError(f"the fingers of hand {name!r} are bodies, a list of them; got {fingers!r:.60}.")
     others = {x for obj in held for x in _outboard(mb, mb[obj])}
-    bodies = dict.fromkeys([base, *(mb.frame(x).carrier for x in given)])
+    bodies = dict.fromkeys([base, *(mb.frame(x).carrier for x in parts)])
     links = tuple(x.name for x in bodies if isinstance(x, Body) and x not in others)
     mb.add_record(Record("group", name, {"links": links, "joints": (), "chains": (), "groups": ()}))
     mb.add_record(Record("end_effector", name, {"parent_link": base.name, "group": name}))
@@ -51,18 +51,18 @@ def gripped(mb: Multibody, groups: Groups, held: Mapping[str, tuple[str, ...]]) 
     for obj, hands in held.items():
         body = mb[obj]
         parts = _outboard(mb, body)
-        own = [x for x in parts if group[x] is group[body]]
-        on_it = [x for x in parts if x._parent in own and x not in own]
+        rigid = [x for x in parts if group[x] is group[body]]
+        on_it = [x for x in parts if x._parent in rigid and x not in rigid]
         for hand in hands:
             palm: Any = mb.frame(hand).carrier
             grips = set(hand_of(mb, group, palm))
             if group[palm] is not group[body]:  # by a closure: fixed to it all the same
                 fixed = [x for x in mb.bodies if group[x] is group[palm]]
-                yield from ((x.name, y.name) for x in fixed for y in (*own, *on_it))
+                yield from ((x.name, y.name) for x in fixed for y in (*rigid, *on_it))
                 grips.update(_hinged_on(mb, group, palm))
             elif group[palm] is mb.root:  # where hinges on the ground do not join all that is fixed to it
                 grips.update(_hinged_on(mb, group, palm))
-            yield from ((x.name, y.name) for x in mb.bodies if x in grips and x not in parts for y in own)
+            yield from ((x.name, y.name) for x in mb.bodies if x in grips and x not in parts for y in rigid)
 
 
 def fingers_of(mb: Multibody, group: Mapping[Any, Any], palm: Body) -> set[Body]:
@@ -75,16 +75,16 @@ def fingers_of(mb: Multibody, group: Mapping[Any, Any], palm: Body) -> set[Body]
 
 def hand_of(mb: Multibody, group: Mapping[Any, Any], palm: Any) -> list[Body]:
     """The bodies of the end effectors that a body is of or carries, with what is welded to them."""
-    found: set[Any] = set()
+    groups: set[Any] = set()
     for x in mb.records:
         if x.kind != "end_effector":
             continue
-        mine = {group[y] for y in _named(mb, str(x.attributes.get("group", "")))}
+        named = {group[y] for y in _named(mb, str(x.attributes.get("group", "")))}
         link = str(x.attributes.get("parent_link", ""))
         on = {group[mb[link]]} if link in mb else set()
-        if group[palm] in mine | on:
-            found |= mine
-    return [x for x in mb.bodies if group[x] in found and group[x] is not mb.root]
+        if group[palm] in named | on:
+            groups |= named
+    return [x for x in mb.bodies if group[x] in groups and group[x] is not mb.root]
 
 
 def _hinged_on(mb: Multibody, group: Mapping[Any, Any], palm: Any) -> list[Body]:
@@ -99,7 +99,7 @@ def _named(mb: Multibody, name: str) -> list[Body]:
     """The bodies of an SRDF group and of the groups in it."""
     groups = {x.name: x.attributes for x in mb.records if x.kind == "group"}
     joints = {x.hinge_name: x for x in mb.bodies}
-    found: list[Any] = []
+    bodies: list[Any] = []
     todo, seen = [name], set[str]()
     while todo:
         at = todo.pop()
@@ -108,12 +108,12 @@ def _named(mb: Multibody, name: str) -> list[Body]:
         seen.add(at)
         group: Mapping[str, Any] = groups[at]
         todo += group.get("groups", ())
-        found += (mb[x] for x in group.get("links", ()) if x in mb)
-        found += (joints[x] for x in group.get("joints", ()) if x in joints)
+        bodies += (mb[x] for x in group.get("links", ()) if x in mb)
+        bodies += (joints[x] for x in group.get("joints", ()) if x in joints)
         for first, last in group.get("chains", ()):
             if last in mb:
-                found += path(mb.frame(first) if first in mb else mb.root, mb.frame(last)) or ()
-    return [x for x in found if isinstance(x, Body)]
+                bodies += path(mb.frame(first) if first in mb else mb.root, mb.frame(last)) or ()
+    return [x for x in bodies if isinstance(x, Body)]
 
 
 def _outboard(mb: Multibody, at: Any) -> list[Body]:

@@ -53,18 +53,18 @@ class Holds:
     @property
     def held(self) -> dict[str, tuple[str, ...]]:
         """The hands that hold each object; what was parted by an edit of the model is not held."""
-        found: dict[str, list[str]] = {}
+        by_object: dict[str, list[str]] = {}
         for obj, hand in self._true():
-            found.setdefault(obj, []).append(hand)
-        return {obj: tuple(hands) for obj, hands in found.items()}
+            by_object.setdefault(obj, []).append(hand)
+        return {obj: tuple(hands) for obj, hands in by_object.items()}
 
     def of(self, obj: Any) -> tuple[Joined, ...]:
         """Holds of an object, hand by hand; refused where there is none."""
         name = self._object(obj).name
-        found = tuple(x.joined for key, x in self._true().items() if key[0] == name)
-        if not found:
+        joined = tuple(x.joined for key, x in self._true().items() if key[0] == name)
+        if not joined:
             raise ModelError(self._not_held(name))
-        return found
+        return joined
 
     # -- what a robot does -----------------------------------------------------------------------------------------
 
@@ -76,22 +76,22 @@ class Holds:
         hinge = WELD if hinge is None else read_hinge(hinge, body.name, "grasp of")
         frames = [self._hand(body, hand) for hand in hands]
         held, order = self._begin(), self._order
-        was, made, version = remember(self._mb, body), dict(held), self._mb.version
+        was, after, version = remember(self._mb, body), dict(held), self._mb.version
         try:
-            found = []
+            joined = []
             for frame in frames:
                 key = body.name, frame.full_name
-                if key in made:
+                if key in after:
                     raise ModelError(f"{key[0]!r} is held by {key[1]!r} already; ungrasp it first.")
-                made[key] = self._join(body, frame, hinge)
-                self._held = dict(made)
-                found.append(made[key].joined)
+                after[key] = self._join(body, frame, hinge)
+                self._held = dict(after)
+                joined.append(after[key].joined)
         except Exception:
             self._back(body, was, held, version)
             self._order = order
             raise
         self._keep(Done(f"take {body.name!r} {_listed(frames)}", body.name, was, held, order))
-        return found
+        return joined
 
     def give(self, obj: Any, hands: Sequence[Any] | None = None) -> None:
         """Part an object from hands, or from all that hold it: all or none."""
@@ -149,10 +149,10 @@ class Holds:
         assert isinstance(body, Body)
         nodes = {x.node for x in self._held.values()} - {x.node for x in done.held.values()}
         restore(mb, body, done.was, {x.rpartition("/")[2] for x in nodes})
-        kept = {x.node for x in done.held.values()}
+        held_nodes = {x.node for x in done.held.values()}
         for fixed in done.was.nodes:  # those that `place` moved
             node = body._nodes[fixed.name]
-            if node.full_name in kept and node.pose is not fixed.pose:
+            if node.full_name in held_nodes and node.pose is not fixed.pose:
                 node.pose = fixed.pose
         self._held, self._order = done.held, done.order
         self._done.pop()
@@ -175,17 +175,17 @@ class Holds:
     @classmethod
     def told_by(cls, mb: Multibody, held: dict[tuple[str, str], Hold], order: tuple[str, ...]) -> Holds:
         """Holds received from another robot; its earlier steps cannot be undone here."""
-        made = cls(mb)
-        made._held, made._order, made._cut, made._version = held, order, " since changes were applied", -1
-        true = made._true()
+        holds = cls(mb)
+        holds._held, holds._order, holds._cut, holds._version = held, order, " since changes were applied", -1
+        true = holds._true()
         for key, hold in held.items():
             node = mb._tree.find(hold.node) if hold.node else None
             fits = isinstance(node, Node) and node.carrier.name == key[0]
             how = hold.joined.how
             if key not in true or (how == "loop") != fits or (how == "hung") != bool(hold.place):
                 raise ModelError(f"{key[0]!r:.60} is not held by {key[1]!r:.60} in {mb.name!r}, as the changes say.")
-        made._version = mb.version
-        return made
+        holds._version = mb.version
+        return holds
 
     def rebound(self, version: int) -> None:
         """The model has the structure again that it had at a version."""
@@ -240,15 +240,15 @@ class Holds:
         mb = self._mb
         if mb.version == self._version:
             return self._held
-        loops, found = mb._attachments.loops, {}
+        loops, holds = mb._attachments.loops, {}
         for (obj, hand), hold in self._held.items():
             body, frame = mb._tree.bodies.get(obj), mb._tree.find(hand)
             if body is None or frame is None:
                 continue
             hung = body.parent is frame.carrier and isinstance(body.hinge, Weld)
             if hung if hold.joined.how == "hung" else hold.joined.loop in loops:
-                found[obj, hand] = hold
-        return found
+                holds[obj, hand] = hold
+        return holds
 
     def _begin(self) -> dict[tuple[str, str], Hold]:
         """Holds at present; steps before an edit of the structure cannot be undone exactly."""
@@ -282,9 +282,9 @@ class Holds:
         if not is_free(mb, body) or body.name in self.held or not isinstance(hinge, Weld):
             return closed(mb, body, frame, hinge)
         siblings = tuple(mb.root._children)
-        made = hung(mb, body, frame)
+        hold = hung(mb, body, frame)
         self._order += tuple(x for x in siblings if x not in self._order)
-        return made
+        return hold
 
     def _part(self, body: Body, hand: str) -> None:
         """Part an object from one hand; where it hung there, the next that holds it fast carries it."""

@@ -68,8 +68,8 @@ def node_name(body: Body, frame: Frame) -> str:
     return _fresh(base, [x.name for x in body.nodes], "_")
 
 
-def _fresh(name: str, known: Iterable[str], mark: str) -> str:
-    taken, made, i = set(known), name, 2
-    while made in taken:
-        made, i = f"{name}{mark}{i}", i + 1
-    return made
+def _fresh(name: str, names: Iterable[str], mark: str) -> str:
+    taken, fresh, i = set(names), name, 2
+    while fresh in taken:
+        fresh, i = f"{name}{mark}{i}", i + 1
+    return fresh

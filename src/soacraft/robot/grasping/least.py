@@ -53,14 +53,14 @@ def _pushes(rows: Constraints, body: Body, rank: int) -> Array:
     """Wrenches on the frame b of each loop by a basis of the pushes that move nothing: about the origin of a body in
     its axes, (loops, 6, m - rank).
     """
-    sizes, found = sizes_of(rows), []
+    sizes, pushes = sizes_of(rows), []
     N = np.linalg.svd(sizes.scaled(rows.jacobian()))[0][:, rank:] / sizes.rows[:, None]
-    for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
+    for loop, (_, place) in zip(rows.loops, rows.places, strict=False):
         R, p = relative_pose(rows.state, loop.closure.a, body)[0], relative_pose(rows.state, loop.closure.b, body)[1]
-        w = loop.wrench(N[where])
+        w = loop.wrench(N[place])
         moment, force = R @ w[:3], R @ w[3:]
-        found.append(np.concatenate([moment + skew(p) @ force, force]))
-    return np.array(found).reshape(-1, 6, N.shape[1])
+        pushes.append(np.concatenate([moment + skew(p) @ force, force]))
+    return np.array(pushes).reshape(-1, 6, N.shape[1])
 
 
 def _sign(closure: Closure, body: Body) -> int:

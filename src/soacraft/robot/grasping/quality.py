@@ -35,7 +35,7 @@ def grasp_quality(fingertips: Any, about: Any = (0.0, 0.0, 0.0), length: Any = 1
     >>> grasp_quality(points), round(grasp_quality(soft), 3)                # two points do not stop a turn
     (0.0, 0.31)
     """
-    given, _ = read_fingertips(fingertips, "grasp_quality")
+    tips, _ = read_fingertips(fingertips, "grasp_quality")
     centre = finite(about, (3,), "about of grasp_quality", StateError)
     size = float(finite(length, (), "length of grasp_quality", StateError))
     if not size > 0.0:
@@ -43,7 +43,7 @@ def grasp_quality(fingertips: Any, about: Any = (0.0, 0.0, 0.0), length: Any = 1
     count = whole_number(edges, "edges of grasp_quality", 3)
     with np.errstate(over="ignore", invalid="ignore"):
         rows = np.repeat([1.0 / np.float64(size), 1.0], 3)
-        wrenches = np.concatenate([(rows[:, None] * _wrenches(x, centre, count)).T for x in given])
+        wrenches = np.concatenate([(rows[:, None] * _wrenches(x, centre, count)).T for x in tips])
     return ball(finite_or_refused(wrenches, "wrenches at the edges of the friction cones"))
 
 

@@ -57,8 +57,8 @@ def reactions(
     if not mb.is_closed:
         if vdot is None:
             vdot = dyn.forward_dynamics(mb, q, v, force, f_ext)
-        found = dyn.interbody_forces(mb, q, v, vdot, f_ext)
-        return Reactions(name, {x.hand: np.array(found[name]) for x in holds}, True)
+        forces = dyn.interbody_forces(mb, q, v, vdot, f_ext)
+        return Reactions(name, {x.hand: np.array(forces[name]) for x in holds}, True)
     if force is None:
         raise StateError(
             f"{mb.name!r} is closed to loops, in which {name!r} may also be squeezed: its motion does not determine "
@@ -73,24 +73,24 @@ def reactions(
     return Reactions(name, {x.hand: w for x, w in zip(holds, wrenches, strict=True)}, unique)
 
 
-def strengths(found: Reactions, fingertips: Any) -> dict[str, Strength]:
+def strengths(reactions_of: Reactions, fingertips: Any) -> dict[str, Strength]:
     """Strength of the grip of each hand, by its fingertips: `{hand: [Fingertip, ...]}`, or a list where one hand holds.
     """
-    given = fingertips
+    by_hand = fingertips
     if not isinstance(fingertips, Mapping):
-        if len(found.wrenches) > 1:
-            hands = ", ".join(map(repr, found.wrenches))
+        if len(reactions_of.wrenches) > 1:
+            hands = ", ".join(map(repr, reactions_of.wrenches))
             raise StateError(
-                f"{found.object!r} is held by {hands}: give fingertips by hand, {{hand: [Fingertip(...)]}}."
+                f"{reactions_of.object!r} is held by {hands}: give fingertips by hand, {{hand: [Fingertip(...)]}}."
             )
-        given = dict.fromkeys(found.wrenches, fingertips)
-    for hand in (*given, *found.wrenches):
-        if hand not in found.wrenches:
-            held = ", ".join(map(repr, found.wrenches))
-            raise StateError(f"{hand!r:.60} does not hold {found.object!r}; it is held by {held}.")
-        if hand not in given:
-            raise StateError(f"the fingertips of {hand!r}, which holds {found.object!r}, are missing.")
-    return {hand: grasp_strength(given[hand], w) for hand, w in found.wrenches.items()}
+        by_hand = dict.fromkeys(reactions_of.wrenches, fingertips)
+    for hand in (*by_hand, *reactions_of.wrenches):
+        if hand not in reactions_of.wrenches:
+            held = ", ".join(map(repr, reactions_of.wrenches))
+            raise StateError(f"{hand!r:.60} does not hold {reactions_of.object!r}; it is held by {held}.")
+        if hand not in by_hand:
+            raise StateError(f"the fingertips of {hand!r}, which holds {reactions_of.object!r}, are missing.")
+    return {hand: grasp_strength(by_hand[hand], w) for hand, w in reactions_of.wrenches.items()}
 
 
 def _object(mb: Multibody, name: str) -> Body:

@@ -74,8 +74,8 @@ def balance_load(A: Any, J: Any, force: Any, f0: Any, weight: Any = None) -> Arr
     N = scipy.linalg.null_space(A, rcond=_RANK)
     felt = L.T @ J.T
     U, values, V = np.linalg.svd(felt @ N, full_matrices=False)
-    kept = values > _RANK * np.linalg.norm(felt)  # squeezes that the arms do not feel stay as they are
-    s = V[kept].T @ ((U[:, kept].T @ (-L.T @ (T + J.T @ f))) / values[kept])
+    felt_directions = values > _RANK * np.linalg.norm(felt)  # squeezes that the arms do not feel stay as they are
+    s = V[felt_directions].T @ ((U[:, felt_directions].T @ (-L.T @ (T + J.T @ f))) / values[felt_directions])
     return np.asarray(f + N @ s)
 
 
@@ -158,11 +158,11 @@ class Holding:
         weight = in_graph_order(self.graph, weight, "weight of share")
         A, plain = self._plain, np.repeat([1.0 / self._length, 1.0], 3)
         f0 = np.linalg.lstsq(A, plain * w, rcond=_RANK)[0]
-        left = w - self.A @ (self._sizes * f0)
-        if np.abs(plain * left).max() > 1e-9 * np.abs(plain * w).max():
+        unmet = w - self.A @ (self._sizes * f0)
+        if np.abs(plain * unmet).max() > 1e-9 * np.abs(plain * w).max():
             raise SingularError(
                 f"the hands at {self._listed()} cannot give {self.held.full_name!r} this wrench: a moment of "
-                f"{np.linalg.norm(left[:3]):.3g} N m and a force of {np.linalg.norm(left[3:]):.3g} N are left over. "
+                f"{np.linalg.norm(unmet[:3]):.3g} N m and a force of {np.linalg.norm(unmet[3:]):.3g} N are left over. "
                 f"A has rank {self.rank}; hold it at more points, or by whole wrenches."
             )
         f = self._sizes * balance_load(A, self._sizes[:, None] * self.J, T, f0, weight)
@@ -181,18 +181,18 @@ class Holding:
 
 
 def _hands(graph: Graph, held: Frame, nodes: Any) -> tuple[Frame, ...]:
-    found = read_nodes("Holding", graph, nodes)
-    if not found:
+    frames = read_nodes("Holding", graph, nodes)
+    if not frames:
         raise ModelError(f"Holding of {held.full_name!r} needs at least one node that holds it.")
-    for i, node in enumerate(found):
-        if node in found[:i]:
+    for i, node in enumerate(frames):
+        if node in frames[:i]:
             raise ModelError(f"Holding of {held.full_name!r} names the node {node.full_name!r} twice.")
         if node.carrier is held.carrier:
             raise ModelError(
                 f"node {node.full_name!r} is on the object {held.full_name!r} itself; give the nodes of the hands that "
                 "hold it."
             )
-    return found
+    return frames
 
 
 def _root(weight: Any, size: int, what: str) -> Array:

@@ -75,9 +75,9 @@ def grasp_strength(fingertips: Any, wrench: Any) -> Strength:
     >>> sc.robot.grasp_strength(fingers, [0, 0, 0, 0, 0, 4.0])
     holds: margin 2.5, limited by contact 0, contact 1; contact 0, contact 1 about to slip
     """
-    given, names = read_fingertips(fingertips, "grasp_strength")
+    tips, names = read_fingertips(fingertips, "grasp_strength")
     w = finite(wrench, (6,), "the wrench of grasp_strength", StateError)
-    about, length = centre_and_length(given)
+    about, length = centre_and_length(tips)
     with np.errstate(over="ignore", invalid="ignore"):
         w = np.concatenate([w[:3] - np.cross(about, w[3:]), w[3:]])
         turn, push = np.linalg.norm(w[:3]), np.linalg.norm(w[3:])
@@ -86,14 +86,14 @@ def grasp_strength(fingertips: Any, wrench: Any) -> Strength:
         size = float(np.linalg.norm(rows * w))
         finite_or_refused(np.array(size), "the size of the wrench of grasp_strength")
     if not w.any():
-        return Strength(np.inf, tuple(names), np.zeros((len(given), 3)), np.zeros(len(given)), (), (), 0.0)
-    limits = np.array([x.limit for x in given])
+        return Strength(np.inf, tuple(names), np.zeros((len(tips), 3)), np.zeros(len(tips)), (), (), 0.0)
+    limits = np.array([x.limit for x in tips])
     ended = np.isfinite(limits)
-    known = limits[ended & (limits > 0.0)]
-    unit, largest = float(known.min(initial=np.inf)), float(known.max(initial=0.0))
-    unit = unit if len(known) else 1.0
-    soft = np.array([[True, bool(x.friction), bool(x.friction), bool(x.torsion)] for x in given])
-    G = [rows[:, None] * columns(x, about) for x in given]
+    bounded = limits[ended & (limits > 0.0)]
+    unit, largest = float(bounded.min(initial=np.inf)), float(bounded.max(initial=0.0))
+    unit = unit if len(bounded) else 1.0
+    soft = np.array([[True, bool(x.friction), bool(x.friction), bool(x.torsion)] for x in tips])
+    G = [rows[:, None] * columns(x, about) for x in tips]
     while True:
         s, x, shares, gap = _largest(G, rows * w / size, np.minimum(limits / unit, _CUT), soft)
         cut = shares[limits > _CUT * unit].max(initial=0.0) > _SHARE
@@ -101,21 +101,21 @@ def grasp_strength(fingertips: Any, wrench: Any) -> Strength:
             break
         unit = min(_CUT * unit, largest)
     margin = s * unit / size
-    zero = np.zeros(len(given))
+    zero = np.zeros(len(tips))
     if s < _NONE:
-        return Strength(0.0, tuple(names), np.zeros((len(given), 3)), zero, (), (), gap)
+        return Strength(0.0, tuple(names), np.zeros((len(tips), 3)), zero, (), (), gap)
     slips = np.linalg.norm(x[:, 1:], axis=1) >= (1.0 - _SHARE) * x[:, 0]
     slips &= x[:, 0] > _NONE
     if shares[~ended].max(initial=0.0) > _SHARE:  # it grows with what has no limit
-        margin, shares, slips = np.inf, zero, np.zeros(len(given), dtype=bool)
+        margin, shares, slips = np.inf, zero, np.zeros(len(tips), dtype=bool)
     x = x * (size / s)
-    sides = np.array([columns(t, t.point)[3:] for t in given])
+    sides = np.array([columns(t, t.point)[3:] for t in tips])
     binding = [i for i in np.argsort(-shares.round(4), kind="stable") if shares[i] > _SHARE and ended[i]]
     return Strength(
         margin,
         tuple(names),
         np.einsum("kij,kj->ki", sides, x),
-        np.array([t.torsion for t in given]) * x[:, 3],
+        np.array([t.torsion for t in tips]) * x[:, 3],
         tuple(names[i] for i in binding),
         tuple(names[i] for i in np.flatnonzero(slips)),
         gap,
@@ -126,10 +126,10 @@ def _largest(
     G: list[Array], w: Array, limits: Array, soft: npt.NDArray[np.bool_]
 ) -> tuple[float, Array, Array, float]:
     """The largest s, the forces x (k, 4), how much of s is due to the limit of each contact, and the relative gap."""
-    k, kept = len(G), [np.flatnonzero(x) for x in soft]
-    ends = np.cumsum([0, *(len(x) for x in kept)])
+    k, columns = len(G), [np.flatnonzero(x) for x in soft]
+    ends = np.cumsum([0, *(len(x) for x in columns)])
     n = int(ends[-1]) + 1
-    A = np.column_stack([*(g[:, x] for g, x in zip(G, kept, strict=True)), -w])
+    A = np.column_stack([*(g[:, x] for g, x in zip(G, columns, strict=True)), -w])
     U, values, _ = np.linalg.svd(A, full_matrices=False)
     A = U[:, values > _RANK * values[0]].T @ A
     rows = np.zeros((k + n - 1, n))  # x_i[0] <= limit_i, then x_i in its cone
@@ -139,10 +139,10 @@ def _largest(
     h = np.concatenate([limits, np.zeros(n - 1)])
     c = np.zeros(n)
     c[-1] = -1.0
-    found = cone_program(c, A, np.zeros(len(A)), rows, h, k, [len(x) for x in kept])
-    s = float(found.x[-1])
+    solution = cone_program(c, A, np.zeros(len(A)), rows, h, k, [len(x) for x in columns])
+    s = float(solution.x[-1])
     x = np.zeros((k, 4))
-    for i, places in enumerate(kept):
-        x[i, places] = found.x[ends[i] : ends[i + 1]]
+    for i, places in enumerate(columns):
+        x[i, places] = solution.x[ends[i] : ends[i + 1]]
     size = max(s, _NONE)
-    return s, x, found.z[:k] * limits / size, found.gap / size
+    return s, x, solution.z[:k] * limits / size, solution.gap / size

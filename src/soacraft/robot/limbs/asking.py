@@ -77,19 +77,19 @@ def read_goals(limb: Limb, pose: Any) -> Goals:
         return Goals(pose.batch_shape, np.ascontiguousarray(as_rows(pose).reshape(-1, 1, 12)), (True,))
     names = [x.full_name for x in tips]
     if isinstance(pose, Mapping):
-        given = {_tip(limb, key): value for key, value in pose.items()}
-        for i, x in given.items():
+        by_tip = {_tip(limb, key): value for key, value in pose.items()}
+        for i, x in by_tip.items():
             if not isinstance(x, Pose):
                 raise StateError(f"the goal of {names[i]!r} must be a Pose(...), got {x!r:.60}.")
-        batches = {x.batch_shape for x in given.values()}
+        batches = {x.batch_shape for x in by_tip.values()}
         if len(batches) != 1:
             raise StateError(f"goals of limb {limb.name!r} have the leading axes {sorted(batches)}: give all the same.")
         batch = batches.pop()
         rows = np.zeros((*batch, len(tips), 12))
         rows[..., (0, 4, 8)] = 1.0
-        for i, x in given.items():
+        for i, x in by_tip.items():
             rows[..., i, :] = as_rows(x)
-        return Goals(batch, rows.reshape(-1, len(tips), 12), tuple(i in given for i in range(len(tips))))
+        return Goals(batch, rows.reshape(-1, len(tips), 12), tuple(i in by_tip for i in range(len(tips))))
     if not isinstance(pose, Pose) or pose.batch_shape[-1:] != (len(tips),):
         raise StateError(
             f"goals of limb {limb.name!r} are a Pose with a last leading axis for its {len(tips)} tips, or "
@@ -101,15 +101,15 @@ def read_goals(limb: Limb, pose: Any) -> Goals:
 def read_tolerance(limb: Limb, free: Any, tolerance: Any) -> Array:
     """Six tolerances, infinite where an axis is free; of several tips (tips, 6)."""
     several = len(limb.tips)
-    given = finite(MET if tolerance is None else tolerance, (...,), "tolerance", StateError)
+    values = finite(MET if tolerance is None else tolerance, (...,), "tolerance", StateError)
     shapes = ((), (6,)) if several == 1 else ((), (6,), (several, 6))
-    if given.shape not in shapes or not given.min() > 0.0:
+    if values.shape not in shapes or not values.min() > 0.0:
         rows = "" if several == 1 else f", or {several} rows of six for its tips"
         raise StateError(
             f"tolerance must be a positive number, or six for {', '.join(AXES)}{rows}; got {tolerance!r:.60}."
         )
-    within = np.array(np.broadcast_to(given, (several, 6)), dtype=float, order="C")  # as compiled code reads it
-    if not given.shape:
+    within = np.array(np.broadcast_to(values, (several, 6)), dtype=float, order="C")  # as compiled code reads it
+    if not values.shape:
         within[:, 3:] *= limb.data.length
     by_tip = {_tip(limb, key): x for key, x in free.items()} if isinstance(free, Mapping) else None
     for i in range(several):
@@ -168,14 +168,24 @@ def plan_of(
     limb: Limb, data: LimbData, free: Any, tolerance: Any, seeds: Any, seconds: Any, near_first: bool
 ) -> Plan:
     """The plan of a limb with one tip and a compiled engine; kept for the next call with the same arguments."""
-    told = tolerance.tobytes() if type(tolerance) is np.ndarray and tolerance.dtype == np.float64 else tolerance
-    key = (free, told, seeds, seconds, near_first, type(tolerance), np.shape(tolerance), type(seeds), type(seconds))
+    bound = tolerance.tobytes() if type(tolerance) is np.ndarray and tolerance.dtype == np.float64 else tolerance
+    key = (
+        free,
+        bound,
+        seeds,
+        seconds,
+        near_first,
+        type(tolerance),
+        np.shape(tolerance),
+        type(seeds),
+        type(seconds),
+    )
     try:
-        known = data.plan(key)
+        cached = data.plan(key)
     except TypeError:  # a list is no key
         return _read_plan(limb, free, tolerance, seeds, seconds, near_first)
-    if known is not None:
-        return known
+    if cached is not None:
+        return cached
     return data.keep_plan(key, _read_plan(limb, free, tolerance, seeds, seconds, near_first))
 
 

@@ -65,12 +65,12 @@ def solutions(limb: Limb, pose: Any, free: Any, tolerance: Any, seeds: Any) -> A
 def _different(engine: LimbEngine, rows: Array) -> Array:
     """Rows without those that are the same as one before, but for whole turns; each as near to the middle of its range
     as these bring it."""
-    left, kept = engine.unwound(rows), []
-    while len(left):
-        kept.append(left[0])
-        way = left - left[0]
-        left = left[np.abs((way - whole_turns(way, engine.period)) * engine.unit).max(axis=1) > SAME]
-    return np.array(kept).reshape(len(kept), rows.shape[1])
+    rest, distinct = engine.unwound(rows), []
+    while len(rest):
+        distinct.append(rest[0])
+        way = rest - rest[0]
+        rest = rest[np.abs((way - whole_turns(way, engine.period)) * engine.unit).max(axis=1) > SAME]
+    return np.array(distinct).reshape(len(distinct), rows.shape[1])
 
 
 def _searched(limb: Limb, engine: LimbEngine, pose: Pose, within: Array, seeds: int) -> Array:
@@ -82,8 +82,8 @@ def _searched(limb: Limb, engine: LimbEngine, pose: Pose, within: Array, seeds: 
     new = rows
     while 0 < len(rows) <= _MOST and len(new):
         starts = np.concatenate([_beyond_folds(limb, pose, within, new), _completed(rows)])
-        found = _sharpened(engine, goal, np.clip(engine.unwound(starts), engine.lower, engine.upper), within)
-        both = _different(engine, np.concatenate([rows, found]))
+        sharpened = _sharpened(engine, goal, np.clip(engine.unwound(starts), engine.lower, engine.upper), within)
+        both = _different(engine, np.concatenate([rows, sharpened]))
         rows, new = both, both[len(rows) :]
     return rows
 

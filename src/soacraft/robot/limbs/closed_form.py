@@ -63,13 +63,13 @@ class ClosedForm(NamedTuple):
             points.append(p)
             axes.append(R[:, 2])
         points.append(p + R @ end[9:])
-        made = HPRobot(np.array(axes), np.diff(np.array(points), axis=0))
-        if not made.hasKnownDecomposition():
+        solver = HPRobot(np.array(axes), np.diff(np.array(points), axis=0))
+        if not solver.hasKnownDecomposition():
             raise ModelError(
-                f"{no}axes that meet or are parallel are too few (EAIK finds {made.getKinematicFamily()!r}). Its own "
+                f"{no}axes that meet or are parallel are too few (EAIK finds {solver.getKinematicFamily()!r}). Its own "
                 "search needs none."
             )
-        return cls(made, engine, R @ end[:9].reshape(3, 3), hinges[:, 12] * hinges[:, 14])
+        return cls(solver, engine, R @ end[:9].reshape(3, 3), hinges[:, 12] * hinges[:, 14])
 
     def holds(self, limb: Limb) -> bool:
         """True if the limb has not changed."""
@@ -80,29 +80,29 @@ class ClosedForm(NamedTuple):
         checked."""
         goal = np.eye(4)
         goal[:3, :3], goal[:3, 3] = pose.rotation @ self.at_zero.T, pose.translation
-        engine, found = self.engine, []
+        engine, branches = self.engine, []
         for angles in np.reshape(self.robot.IK(goal).Q, (-1, len(self.rates))):
             q = angles / self.rates
             q = q - engine.period * np.round((q - near) / engine.period)
             low, high = (np.ceil((engine.lower - q) / engine.period), np.floor((engine.upper - q) / engine.period))
             if np.isfinite(q).all() and (low <= high).all():
-                found.append(np.clip(q + engine.period * np.clip(0.0, low, high), engine.lower, engine.upper))
-        return np.array(found).reshape(-1, len(self.rates))
+                branches.append(np.clip(q + engine.period * np.clip(0.0, low, high), engine.lower, engine.upper))
+        return np.array(branches).reshape(-1, len(self.rates))
 
     def solutions(self, pose: Pose, within: Array, near: Array) -> Array:
         """The branches that are at a goal within its tolerance, (k, nq)."""
-        engine, kept = self.engine, []
+        engine, solutions = self.engine, []
         for q in self.branches(pose, near):
-            left = _left(engine, pose, q)
-            if (np.abs(left) > within).any():
-                if np.abs(left / np.repeat([1.0, engine.length], 3)).max() > _NEAR:
+            residual = _left(engine, pose, q)
+            if (np.abs(residual) > within).any():
+                if np.abs(residual / np.repeat([1.0, engine.length], 3)).max() > _NEAR:
                     continue
                 a = engine.search(as_rows(pose)[None], q[None], Plan(within, 1, near_first=1))
                 if not a.found[0]:
                     continue
                 q = a.q[0]
-            kept.append(q)
-        return np.array(kept).reshape(-1, len(self.rates))
+            solutions.append(q)
+        return np.array(solutions).reshape(-1, len(self.rates))
 
 
 def _left(engine: LimbEngine, pose: Pose, q: Array) -> Array:

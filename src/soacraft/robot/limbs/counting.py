@@ -37,9 +37,9 @@ def conditions(limb: Limb, within: Array) -> tuple[int, Mask]:
     the rank of the rows that count. And the dofs that can move, (nv)."""
     engine, most, counts = limb.engine, 0, np.isfinite(within)
     assert engine is not None
-    known = limb.data.conditions.get(tuple(counts.tolist()))
-    if known is not None:
-        return known
+    cached = limb.data.conditions.get(tuple(counts.tolist()))
+    if cached is not None:
+        return cached
     moving = engine.lower < engine.upper
     for q in np.random.default_rng(0).uniform(engine.low, engine.high, (_DRAWN, limb.nv)):
         rows = counted_rows(limb, limb.true_pose(q), q)[:, moving]

@@ -60,9 +60,9 @@ class LimbData:
         mb, v = limb.robot.mb, limb.v_places
         self._mb, self._made, self._names = mb, mb.parameters, [x.full_name for x in (limb.base, *limb.tips)]
         self._lean: Multibody | None = None
-        own = np.zeros(mb.nv, dtype=np.bool_)
-        own[v] = True
-        self.moves = moved_with(mb, own)
+        of_limb = np.zeros(mb.nv, dtype=np.bool_)
+        of_limb[v] = True
+        self.moves = moved_with(mb, of_limb)
         """The dofs of the robot that are the limb's or tied to them, (nv)."""
         ranges = Ranges(mb, of=self.moves)
         spans = zip(mb.layout.bodies, mb.layout.hinge_v, strict=True)
@@ -172,21 +172,21 @@ def _parts(limb: Limb, data: LimbData) -> tuple[Part, ...]:
     layout, ways = mb.layout, [path(base, tip) or () for tip in ends]
     masks = []
     for way in ways:
-        own = np.zeros(mb.nv, dtype=np.bool_)
+        of_body = np.zeros(mb.nv, dtype=np.bool_)
         for body in way:
-            own[layout.hinge_v[layout.index[body]]] = True
-        masks.append(moved_with(mb, own))
+            of_body[layout.hinge_v[layout.index[body]]] = True
+        masks.append(moved_with(mb, of_body))
     groups: list[tuple[list[int], Mask]] = []
     for i, mask in enumerate(masks):
         shared = [g for g in groups if (g[1] & mask).any()]
         groups = [g for g in groups if not (g[1] & mask).any()]
         tips = sorted([i, *(k for g in shared for k in g[0])])
         groups.append((tips, np.logical_or.reduce([mask, *(g[1] for g in shared)])))
-    tied, found = tied_dofs(mb), []
+    tied, parts = tied_dofs(mb), []
     for tips, mask in sorted(groups, key=lambda g: g[0]):
         q_moves = _coordinates(limb, mask)
         v, q = np.flatnonzero(mask[limb.v_places]), np.flatnonzero(np.isin(limb.q_places, q_moves))
         alone = len(tips) == 1 and not tied[limb.v_places[v]].any()
         engine = engine_of(mb, ways[tips[0]], base, ends[tips[0]]) if alone else None
-        found.append(Part(tuple(tips), q, v, mask, q_moves, engine))
-    return tuple(found)
+        parts.append(Part(tuple(tips), q, v, mask, q_moves, engine))
+    return tuple(parts)

@@ -111,14 +111,14 @@ def follow(limb: Limb, poses: Pose, start: Any, tolerance: Any) -> Followed:
 
 
 def _branches(engine: LimbEngine, goal: Array, near: Array, within: Array) -> Array:
-    found = engine.search(goal, near[None], Plan(within, 4 * _BRANCHES, all=1)).q
+    configurations = engine.search(goal, near[None], Plan(within, 4 * _BRANCHES, all=1)).q
     with np.errstate(over="ignore"):  # from beyond all numbers, all are as far
-        order = np.argsort([np.linalg.norm((q - near) * engine.unit) for q in found])
-    kept: list[Array] = []
+        order = np.argsort([np.linalg.norm((q - near) * engine.unit) for q in configurations])
+    distinct: list[Array] = []
     for i in order:
-        if all(np.abs((found[i] - x) * engine.unit).max() > SAME for x in kept):
-            kept.append(found[i])
-    return np.array(kept[:_BRANCHES]).reshape(-1, len(near))
+        if all(np.abs((configurations[i] - x) * engine.unit).max() > SAME for x in distinct):
+            distinct.append(configurations[i])
+    return np.array(distinct[:_BRANCHES]).reshape(-1, len(near))
 
 
 def _track(limb: Limb, engine: LimbEngine, goals: Array, first: Array, within: Array) -> Followed:

@@ -33,15 +33,15 @@ class Groups(NamedTuple):
 def limbs_of(robot: Robot) -> Groups:
     """Make a limb of every group that is a chain or a tree."""
     groups = {x.name: x.attributes for x in robot.mb.records if x.kind == "group"}
-    made, left = [], {}
+    limbs, refused = [], {}
     for name in groups:
         try:
             robot.limb(name, *_ends(robot.mb, groups, name))
         except ModelError as wrong:
-            left[name] = str(wrong)
+            refused[name] = str(wrong)
         else:
-            made.append(name)
-    return Groups(tuple(made), left)
+            limbs.append(name)
+    return Groups(tuple(limbs), refused)
 
 
 class _Named(NamedTuple):
@@ -59,9 +59,9 @@ def _ends(mb: Multibody, groups: dict[str, Any], name: str) -> tuple[Frame, Any]
         raise ModelError("it names no joint that moves.")
     base = _base(mb, named)
     ends = [x for x in named.bodies if not any(_outboard(y, x) for y in named.bodies)]
-    known = {x.carrier for x in named.tips}
+    carriers = {x.carrier for x in named.tips}
     tips = [x for x in named.tips if not any(y is not x and _outboard(y.carrier, x.carrier) for y in named.tips)]
-    tips += [x for x in sorted(ends, key=mb.bodies.index) if not any(_outboard(y, x) or y is x for y in known)]
+    tips += [x for x in sorted(ends, key=mb.bodies.index) if not any(_outboard(y, x) or y is x for y in carriers)]
     for tip in tips:
         between = [x.hinge_name for x in path(base, tip) or () if x.hinge.nv and x not in named.bodies]
         if between:
@@ -74,24 +74,24 @@ def _ends(mb: Multibody, groups: dict[str, Any], name: str) -> tuple[Frame, Any]
 
 def _named(mb: Multibody, groups: dict[str, Any], name: str) -> _Named:
     """The bodies that a group and its groups name; the reader has refused circles and groups that are not there."""
-    group, found = groups[name], _Named(set(), [], [])
+    group, named = groups[name], _Named(set(), [], [])
     for other in group["groups"]:
         inner = _named(mb, groups, other)
-        found.bodies.update(inner.bodies)
-        found.bases.extend(inner.bases)
-        found.tips.extend(inner.tips)
+        named.bodies.update(inner.bodies)
+        named.bases.extend(inner.bases)
+        named.tips.extend(inner.tips)
     for first, last in group["chains"]:
         base, tip = mb.frame(first) if first in mb else mb.root, mb.frame(last)
         way = path(base, tip)
         if way is None:
             raise ModelError(f"the chain from {first!r} to {last!r} does not lead outboard.")
-        found.bodies.update(x for x in way if x.hinge.nv)
-        found.bases.append(base)
-        found.tips.append(tip)
+        named.bodies.update(x for x in way if x.hinge.nv)
+        named.bases.append(base)
+        named.tips.append(tip)
     joints = {x.hinge_name: x for x in mb.bodies}
-    own = [joints[x] for x in group["joints"] if x in joints] + [mb[x] for x in group["links"] if x in mb]
-    found.bodies.update(x for x in own if isinstance(x, Body) and x.hinge.nv)
-    return found
+    members = [joints[x] for x in group["joints"] if x in joints] + [mb[x] for x in group["links"] if x in mb]
+    named.bodies.update(x for x in members if isinstance(x, Body) and x.hinge.nv)
+    return named
 
 
 def _base(mb: Multibody, named: _Named) -> Frame:
@@ -104,12 +104,12 @@ def _base(mb: Multibody, named: _Named) -> Frame:
 
 def _inboard(body: Body) -> list[Body]:
     """The body and those that carry it, to the base."""
-    found: list[Body] = []
+    bodies: list[Body] = []
     at: Carrier = body
     while isinstance(at, Body):
-        found.append(at)
+        bodies.append(at)
         at = at.parent
-    return found
+    return bodies
 
 
 def _outboard(x: Carrier, of: Carrier) -> bool:

@@ -137,8 +137,8 @@ class Limb(Remade, Strict):
         as many as can move on their own, chosen once, at the state the robot is in then."""
         if not self.data.tied:
             return self.dof_names
-        dofs, own = self.data.independent(self)
-        return tuple(self._robot.mb.dof_names[i] for i in dofs[own])
+        dofs, of_limb = self.data.independent(self)
+        return tuple(self._robot.mb.dof_names[i] for i in dofs[of_limb])
 
     @property
     def graph(self) -> SubGraph:
@@ -167,18 +167,18 @@ class Limb(Remade, Strict):
         couplings are not looked at."""
         self._require_current()
         q = self.read_q(q, (..., self.nq))
-        whole = np.array(np.broadcast_to(self._robot.mb.q, (*q.shape[:-1], self._robot.mb.nq)))
-        whole[..., self._q] = q
-        return whole
+        of_robot = np.array(np.broadcast_to(self._robot.mb.q, (*q.shape[:-1], self._robot.mb.nq)))
+        of_robot[..., self._q] = q
+        return of_robot
 
     def of_robot(self, q: Any) -> Array:
         """The robot's coordinates with these of the limb, (..., nq of the robot): the rest as at present, but for what
         loops and couplings move along. Coordinates of the limb at which these do not close are a `LoopError`."""
-        whole = self.placed(q)
+        configurations = self.placed(q)
         if not self.data.tied:
-            return whole
-        each = [ties.closed(self, x) for x in whole[..., self._q].reshape(-1, self.nq)]
-        return np.array(each).reshape(whole.shape)
+            return configurations
+        each = [ties.closed(self, x) for x in configurations[..., self._q].reshape(-1, self.nq)]
+        return np.array(each).reshape(configurations.shape)
 
     def pose(self, q: Any = None) -> Pose:
         """The pose of the tip in the base, q (..., nq) or the present one; of several tips one more leading axis, the
@@ -206,18 +206,18 @@ class Limb(Remade, Strict):
         q = self.q if q is None else q
         if not self.data.tied:
             return np.ascontiguousarray(self.columns(self.placed(q))[..., self._v])
-        whole = self.of_robot(q)
-        rows = whole.reshape(-1, whole.shape[-1])
+        configurations = self.of_robot(q)
+        rows = configurations.reshape(-1, configurations.shape[-1])
         each = []
         for x in rows:
             m = ties.motions(self, x)
             each.append(self.columns(x) @ m.X[:, m.own])
-        return np.array(each).reshape(*whole.shape[:-1], 6 * len(self._tips), len(self.independent))
+        return np.array(each).reshape(*configurations.shape[:-1], 6 * len(self._tips), len(self.independent))
 
-    def columns(self, whole: Array) -> Array:
+    def columns(self, configurations: Array) -> Array:
         """Columns of all dofs of the robot at coordinates of it, loops left alone, (..., 6 k, nv of the robot)."""
         return dyn.jacobian(
-            self._robot.mb, whole, self._tips, self._base, relative_to=self._base, ignore_loops=True
+            self._robot.mb, configurations, self._tips, self._base, relative_to=self._base, ignore_loops=True
         )
 
     def manipulability(self, q: Any = None, rows: Any = None, scale: Any = None) -> Manipulability:
@@ -265,13 +265,13 @@ class Limb(Remade, Strict):
         self._fk, self._ik, self._closed = other._fk, other._ik, other._closed
 
     def _checked_fk(self, q: Any) -> Pose:
-        given, true = self._fk(q), self.true_pose(q)
-        if not isinstance(given, Pose) or not _close(given, true, self.data.length):
+        pose, true = self._fk(q), self.true_pose(q)
+        if not isinstance(pose, Pose) or not _close(pose, true, self.data.length):
             raise StateError(
-                f"fk of limb {self._name!r} gave {given!r:.80}, and the model has {true!r:.80}: mend it, or take it "
+                f"fk of limb {self._name!r} gave {pose!r:.80}, and the model has {true!r:.80}: mend it, or take it "
                 "away with use(fk=None)."
             )
-        return given
+        return pose
 
     # -- inverse kinematics --------------------------------------------------------------------------------------
 
@@ -345,10 +345,10 @@ class Limb(Remade, Strict):
     def data(self) -> LimbData:
         """Data that are made once, and again after constants or limits of the model have changed."""
         self._require_current()
-        known = self._data
-        if known is None or not known.holds(self._robot.mb.parameters):
-            self._data = known = LimbData(self)
-        return known
+        stored = self._data
+        if stored is None or not stored.holds(self._robot.mb.parameters):
+            self._data = stored = LimbData(self)
+        return stored
 
     @property
     def own_ik(self) -> Solver | None:
@@ -422,12 +422,12 @@ class Limb(Remade, Strict):
         names = [base, *([tips] if isinstance(tips, str) else tips)]
         try:
             start, *ends = (mb.root if x == "inertial" else mb.frame(x) for x in names)
-            made = Limb(self._robot, self._name, start, tuple(ends))
+            fresh = Limb(self._robot, self._name, start, tuple(ends))
         except ModelError:
             return False
-        if made._dofs != self._dofs:
+        if fresh._dofs != self._dofs:
             return False
-        self._place(made.base, made.tips)
+        self._place(fresh.base, fresh.tips)
         return True
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Limb:
@@ -459,7 +459,7 @@ def _between(robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> t
     names = [x.full_name for x in tips]
     if not tips or len(set(names)) < len(names):
         raise ModelError(f"limb {name!r} has a tip, or several different ones; got {names}.")
-    found: set[Body] = set()
+    bodies: set[Body] = set()
     for tip in tips:
         way = path(base, tip)
         if way is None:
@@ -469,8 +469,8 @@ def _between(robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> t
             )
         if not any(x.hinge.nv for x in way):
             raise ModelError(f"limb {name!r}: nothing moves between {base.full_name!r} and {tip.full_name!r}.")
-        found.update(way)
-    return tuple(sorted(found, key=robot.mb.layout.index.__getitem__))
+        bodies.update(way)
+    return tuple(sorted(bodies, key=robot.mb.layout.index.__getitem__))
 
 
 def _close(a: Pose, b: Pose, length: float) -> bool:

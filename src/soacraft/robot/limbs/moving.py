@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 
 def measured(limb: Limb, q: Any, rows: Any, scale: Any) -> Manipulability:
     """`Limb.manipulability`. O(tips nv^2)."""
-    whole = limb.of_robot(q)
-    J, dJ = _jacobian(limb, whole)
+    configurations = limb.of_robot(q)
+    J, dJ = _jacobian(limb, configurations)
     picked = picked_rows(rows, J.shape[-2])
     weight = row_weights(scale, len(picked))
     long = np.tile(np.repeat([1.0, 1.0 / limb.data.length], 3), len(limb.tips))[:, None]
-    dofs, own = limb.data.independent(limb) if limb.data.tied else (limb.v_places, np.arange(limb.nv))
-    unit = limb.data.units[dofs[own]]
+    dofs, of_limb = limb.data.independent(limb) if limb.data.tied else (limb.v_places, np.arange(limb.nv))
+    unit = limb.data.units[dofs[of_limb]]
     s = np.asarray(np.linalg.svd((J * long / unit)[..., picked, :], compute_uv=False))
     rank = np.sum((s > LOST * s[..., :1]) & (s > 0.0), axis=-1)
     return measures(J[..., picked, :] * weight[:, None], dJ[..., picked, :, :] * weight[:, None, None], rank)
 
 
-def _jacobian(limb: Limb, whole: Array) -> tuple[Array, Array]:
+def _jacobian(limb: Limb, configurations: Array) -> tuple[Array, Array]:
     """J and dJ at coordinates of the robot at which loops close. The base does not move with the limb, so that J seen
     from it is that in inertial axes, turned."""
     mb, v = limb.robot.mb, limb.v_places
-    R = np.asarray(pose_of_frame(mb.state(whole), limb.base)[0]).mT
+    R = np.asarray(pose_of_frame(mb.state(configurations), limb.base)[0]).mT
     turned = np.zeros((*R.shape[:-2], 6 * len(limb.tips), 6 * len(limb.tips)))
     for k in range(0, turned.shape[-1], 3):
         turned[..., k : k + 3, k : k + 3] = R
-    dJ = jacobian_gradient(mb, whole, list(limb.tips), ignore_loops=True)[..., v, :][..., v]
+    dJ = jacobian_gradient(mb, configurations, list(limb.tips), ignore_loops=True)[..., v, :][..., v]
     dJ = np.einsum("...ab,...bij->...aij", turned, dJ)
-    J = limb.columns(whole)
+    J = limb.columns(configurations)
     if not limb.data.tied:
         return J[..., v], dJ
-    own, own_d = [], []
-    for i in np.ndindex(*whole.shape[:-1]):
-        m = ties.motions(limb, whole[i])
-        own.append(J[i] @ m.X[:, m.own])
-        own_d.append(ties.gradient(limb, m, J[i], dJ[i]))
-    batch = whole.shape[:-1]
+    rows, rates = [], []
+    for i in np.ndindex(*configurations.shape[:-1]):
+        m = ties.motions(limb, configurations[i])
+        rows.append(J[i] @ m.X[:, m.own])
+        rates.append(ties.gradient(limb, m, J[i], dJ[i]))
+    batch = configurations.shape[:-1]
     shape = (*batch, J.shape[-2], len(limb.independent))
-    return np.reshape(own, shape), np.reshape(own_d, (*shape, shape[-1]))
+    return np.reshape(rows, shape), np.reshape(rates, (*shape, shape[-1]))

@@ -90,8 +90,8 @@ def reach(
         at, off, starts = engine.find(pose, engine.middle if start is None else read_starts(limb, start, ())[0], plan)
         if starts > 0:
             return Reach(at, True, off, starts, "")
-        off, told = missed(limb, as_rows(pose)[None], at, plan.tolerance[None])
-        return Reach(at, False, off[0], -starts, told)
+        off, reason = missed(limb, as_rows(pose)[None], at, plan.tolerance[None])
+        return Reach(at, False, off[0], -starts, reason)
     goals = read_goals(limb, pose)
     how = read_question(limb, free, tolerance, seeds, world, prefer, seconds, goals.asked)
     near = read_starts(limb, start, goals.batch)
@@ -102,18 +102,20 @@ def reach(
         return _shaped(limb, goals, *_compiled(limb, goals, near, how, workers))
     rows = np.broadcast_to(near, (len(goals.rows), limb.nq))
     each = [one(limb, g, s, how) for g, s in zip(goals.rows, rows, strict=True)]
-    whole = np.array([x.whole for x in each]).reshape(len(each), limb.robot.mb.nq)
-    left = np.array([x.left for x in each]).reshape(len(each), len(limb.tips), 6)
-    found, tried = np.array([x.found for x in each], dtype=bool), np.array([x.tried for x in each], dtype=np.int64)
+    configurations = np.array([x.whole for x in each]).reshape(len(each), limb.robot.mb.nq)
+    residual = np.array([x.left for x in each]).reshape(len(each), len(limb.tips), 6)
+    met, tried = np.array([x.found for x in each], dtype=bool), np.array([x.tried for x in each], dtype=np.int64)
     why = np.array([x.why for x in each], dtype=object)
-    return _shaped(limb, goals, whole[:, limb.q_places], left, found, tried, why, whole if data.tied else None)
+    return _shaped(
+        limb, goals, configurations[:, limb.q_places], residual, met, tried, why, configurations if data.tied else None
+    )
 
 
 def _compiled(limb: Limb, goals: Goals, starts: Array, how: Question, threads: int) -> tuple[Any, ...]:
     """All goals of each part in one call."""
     count = len(goals.rows)
-    q, left = np.empty((count, limb.nq)), np.zeros((count, len(limb.tips), 6))
-    found, tried = np.ones(count, dtype=bool), np.zeros(count, dtype=np.int64)
+    q, residual = np.empty((count, limb.nq)), np.zeros((count, len(limb.tips), 6))
+    met, tried = np.ones(count, dtype=bool), np.zeros(count, dtype=np.int64)
     for part in limb.data.parts:
         (tip,), engine = part.tips, part.engine
         assert engine is not None
@@ -123,44 +125,49 @@ def _compiled(limb: Limb, goals: Goals, starts: Array, how: Question, threads: i
             continue
         plan = Plan(how.within[tip], how.seeds, near_first=int(how.prefer == "near"), seconds=how.seconds)
         a = engine.search(np.ascontiguousarray(goals.rows[:, tip]), near, plan, threads)
-        q[:, part.q], left[:, tip] = a.q, a.left
-        found &= a.found
+        q[:, part.q], residual[:, tip] = a.q, a.left
+        met &= a.found
         tried = np.maximum(tried, a.tried)
     why = np.full(count, "", dtype=object)
-    lost = np.flatnonzero(~found)
+    lost = np.flatnonzero(~met)
     if len(lost):
         exact = left_of(limb, goals.rows[lost], q[lost])
-        left[lost] = np.where(np.isfinite(how.within), exact, 0.0)
+        residual[lost] = np.where(np.isfinite(how.within), exact, 0.0)
         for i, off in zip(lost, exact, strict=True):
             why[i] = told_of(limb, goals.rows[i], q[i], off, how.within)
-    return q, left, found, tried, why
+    return q, residual, met, tried, why
 
 
 def missed(limb: Limb, goals: Array, q: Array, within: Array) -> tuple[Array, str]:
     """Residual of goals (tips, 12) at the nearest approach, and its reason."""
-    left = left_of(limb, goals, q)
-    return np.where(np.isfinite(within), left, 0.0), told_of(limb, goals, q, left, within)
+    residual = left_of(limb, goals, q)
+    return np.where(np.isfinite(within), residual, 0.0), told_of(limb, goals, q, residual, within)
 
 
-def told_of(limb: Limb, goals: Array, q: Array, left: Array, within: Array) -> str:
+def told_of(limb: Limb, goals: Array, q: Array, residual: Array, within: Array) -> str:
     """Reason why tips are not at their goals."""
-    told = []
+    reasons = []
     for part in limb.data.parts:
-        tips = [Missed(i, goals[i], left[i], within[i]) for i in part.tips if not met(left[i], within[i])]
+        tips = [Missed(i, goals[i], residual[i], within[i]) for i in part.tips if not met(residual[i], within[i])]
         if tips:
-            told.append(why_not(limb, part, tips, limb.placed(q)))
-    return "; ".join(told) or "no start got there"
+            reasons.append(why_not(limb, part, tips, limb.placed(q)))
+    return "; ".join(reasons) or "no start got there"
 
 
 def _shaped(
-    limb: Limb, goals: Goals, q: Array, left: Array, found: Any, tried: Any, why: Any, whole: Any = None
+    limb: Limb, goals: Goals, q: Array, residual: Array, met: Any, tried: Any, why: Any, configurations: Any = None
 ) -> Reach:
     """Result with the leading axes of the goals, and without an axis for the only tip."""
     batch, tips = goals.batch, () if len(limb.tips) == 1 else (len(limb.tips),)
-    left = left.reshape(*batch, *tips, 6)
-    whole = None if whole is None else whole.reshape(*batch, limb.robot.mb.nq)
+    residual = residual.reshape(*batch, *tips, 6)
+    configurations = None if configurations is None else configurations.reshape(*batch, limb.robot.mb.nq)
     if not batch:
-        return Reach(q[0], bool(found[0]), left, int(tried[0]), str(why[0]), whole)
+        return Reach(q[0], bool(met[0]), residual, int(tried[0]), str(why[0]), configurations)
     return Reach(
-        q.reshape(*batch, limb.nq), found.reshape(batch), left, tried.reshape(batch), why.reshape(batch), whole
+        q.reshape(*batch, limb.nq),
+        met.reshape(batch),
+        residual,
+        tried.reshape(batch),
+        why.reshape(batch),
+        configurations,
     )

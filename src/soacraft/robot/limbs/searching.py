@@ -65,56 +65,56 @@ class Several(NamedTuple):
 def one(limb: Limb, goals: Array, start: Array, how: Question) -> Found:
     """The answer for one goal of each tip, (tips, 12), from coordinates of the limb."""
     if limb.own_ik is not None:
-        given = limb.own_ik(as_pose(goals[0] if len(goals) == 1 else goals), start)
-        if given is not None:
-            q = verified(limb, goals, given, how.within)
-            whole = limb.of_robot(q)
-            told = _stopped(limb, whole[None], how)[1]
-            return Found(whole, left_of(limb, goals, q), not told, 1, told)
+        answer = limb.own_ik(as_pose(goals[0] if len(goals) == 1 else goals), start)
+        if answer is not None:
+            q = verified(limb, goals, answer, how.within)
+            configuration = limb.of_robot(q)
+            reason = _stopped(limb, configuration[None], how)[1]
+            return Found(configuration, left_of(limb, goals, q), not reason, 1, reason)
     parts = limb.data.parts
     begun, each = time.perf_counter(), []
     for part in parts:
         each.append(_part(limb, part, goals, start, _in_time(how, begun)))
     tried = max(x.tried for x in each)
     if not all(x.found for x in each):
-        whole = _joined(limb, [x.rows[0] for x in each])
-        left = left_of(limb, goals, whole[limb.q_places])
+        configuration = _joined(limb, [x.rows[0] for x in each])
+        residual = left_of(limb, goals, configuration[limb.q_places])
         why = []
         for part, x in zip(parts, each, strict=True):
             if not x.found:
-                tips = [i for i in part.tips if not met(left[i], how.within[i])]
-                missed = [Missed(i, goals[i], left[i], how.within[i]) for i in tips]
-                why.append(why_not(limb, part, missed, whole, x.more))
-        return Found(whole, np.where(np.isfinite(how.within), left, 0.0), False, tried, "; ".join(why))
+                tips = [i for i in part.tips if not met(residual[i], how.within[i])]
+                missed = [Missed(i, goals[i], residual[i], how.within[i]) for i in tips]
+                why.append(why_not(limb, part, missed, configuration, x.more))
+        return Found(configuration, np.where(np.isfinite(how.within), residual, 0.0), False, tried, "; ".join(why))
     rows = _combined(limb, each, start, how)
     if limb.data.tied:
         rows, open_ = _as_limb_has(limb, rows)
         if open_:
-            left = np.where(np.isfinite(how.within), left_of(limb, goals, rows[0][limb.q_places]), 0.0)
-            return Found(rows[0], left, False, tried, open_)
+            residual = np.where(np.isfinite(how.within), left_of(limb, goals, rows[0][limb.q_places]), 0.0)
+            return Found(rows[0], residual, False, tried, open_)
     order = np.argsort([cost(limb, x, start, how.prefer) for x in rows], kind="stable") if len(rows) > 1 else [0]
     rows = rows[order]
-    free, told = _stopped(limb, rows, how)
-    whole = rows[0] if told else rows[free]
-    left = np.where(np.isfinite(how.within), left_of(limb, goals, whole[limb.q_places]), 0.0)
-    return Found(whole, left, not told, tried, told)
+    free, reason = _stopped(limb, rows, how)
+    configuration = rows[0] if reason else rows[free]
+    residual = np.where(np.isfinite(how.within), left_of(limb, goals, configuration[limb.q_places]), 0.0)
+    return Found(configuration, residual, not reason, tried, reason)
 
 
 def _in_time(how: Question, begun: float) -> Question:
     """Question with the remaining time."""
-    left = max(how.seconds - (time.perf_counter() - begun), _LEAST)
-    return how._replace(seconds=left) if how.seconds else how
+    seconds = max(how.seconds - (time.perf_counter() - begun), _LEAST)
+    return how._replace(seconds=seconds) if how.seconds else how
 
 
 def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> Several:
     """Solutions of one part."""
     asked = [i for i in part.tips if np.isfinite(how.within[i]).any()]
-    whole = limb.placed(start)
+    configuration = limb.placed(start)
     if not asked:
-        return Several(limb.data.bounds(~part.moves).inside(whole)[None], True, 0)
+        return Several(limb.data.bounds(~part.moves).inside(configuration)[None], True, 0)
     several = how.chosen or bool(limb.data.stops or limb.data.ropes)
     if part.engine is None:
-        return _by_tree(limb, part, goals, whole, how, several)
+        return _by_tree(limb, part, goals, configuration, how, several)
     tip = part.tips[0]
     closed = limb.closed_form
     if closed is not None and np.isfinite(how.within[tip]).all():
@@ -124,28 +124,28 @@ def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> 
     goal, near = np.ascontiguousarray(goals[tip : tip + 1]), np.ascontiguousarray(start[None, part.q])
     plan = Plan(how.within[tip], how.seeds, all=int(several), near_first=1, seconds=how.seconds)
     a = part.engine.search(goal, near, plan)
-    q, tried, found = a.q, int(a.tried[0]), bool(a.found[0])
-    if several and not found:
+    q, tried, met = a.q, int(a.tried[0]), bool(a.found[0])
+    if several and not met:
         q = part.engine.search(goal, near, Plan(how.within[tip], how.seeds, seconds=how.seconds)).q
-    rows = np.repeat(whole[None], len(q), axis=0)
+    rows = np.repeat(configuration[None], len(q), axis=0)
     rows[:, limb.q_places[part.q]] = q
-    return Several(rows, found, tried)
+    return Several(rows, met, tried)
 
 
 # -- hinges that are no screws, loops, tips that share hinges --------------------------------------------------------
 
 
-def _by_tree(limb: Limb, part: Part, goals: Array, whole: Array, how: Question, several: bool) -> Several:
+def _by_tree(limb: Limb, part: Part, goals: Array, configuration: Array, how: Question, several: bool) -> Several:
     """Solutions by `sc.inverse_kinematics`: from the start, then from others, the same every time."""
     targets, tolerance = _targets(limb, part, goals, how.within)
     mb, begun = limb.data.model, time.perf_counter()
     held = ~part.moves & ~tied_dofs(mb)  # loops elsewhere may close by themselves
     fixed = [mb.dof_names[i] for i in np.flatnonzero(held)]
     bounds = limb.data.bounds(held)
-    inside = limb.data.bounds(np.zeros(mb.nv, dtype=np.bool_)).inside(whole)  # the rest does not move relative poses
+    inside = limb.data.bounds(np.zeros(mb.nv, dtype=np.bool_)).inside(configuration)  # others move no relative pose
     one_by_one = several or how.seconds > 0.0
     count = min(how.seeds, _SEVERAL if several else _STARTS) if one_by_one else 1
-    kept: list[Array] = []
+    distinct: list[Array] = []
     best: tuple[float, Array] | None = None
     tried, more = 0, ""
     for q0 in islice(_starts(bounds, inside, mb.is_closed), count):
@@ -158,21 +158,21 @@ def _by_tree(limb: Limb, part: Part, goals: Array, whole: Array, how: Question, 
         except LoopError as wrong:
             tried, more = tried + 1, str(wrong)
             continue
-        row = np.array(whole)
+        row = np.array(configuration)
         row[part.q_moves] = np.asarray(r.q)[part.q_moves]
         tried, more = tried + int(r.starts), str(r.proof)
-        left = left_of(limb, goals, row[limb.q_places])
-        if all(met(left[i], how.within[i]) for i in part.tips):
-            if all(np.abs(limb.apart(row, x)).max() > SAME for x in kept):
-                kept.append(row)
+        residual = left_of(limb, goals, row[limb.q_places])
+        if all(met(residual[i], how.within[i]) for i in part.tips):
+            if all(np.abs(limb.apart(row, x)).max() > SAME for x in distinct):
+                distinct.append(row)
             if not several:
                 break
         else:
-            size = float(np.linalg.norm(np.where(np.isfinite(how.within), left, 0.0)))
+            size = float(np.linalg.norm(np.where(np.isfinite(how.within), residual, 0.0)))
             best = (size, row) if best is None or size < best[0] else best
-    if kept:
-        return Several(np.array(kept), True, tried)
-    row = np.array(whole)
+    if distinct:
+        return Several(np.array(distinct), True, tried)
+    row = np.array(configuration)
     row[part.q_moves] = inside[part.q_moves]
     return Several((row if best is None else best[1])[None], False, tried, more)
 
@@ -188,7 +188,7 @@ def _starts(bounds: Bounds, q: Array, is_closed: bool) -> Iterator[Array]:
 
 def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[Any], float]:
     """Targets for the tips that have a goal, and how well they are to be met, relative to a radian and a length."""
-    found: list[Any] = []
+    targets: list[Any] = []
     tolerance, (base, *tips) = 1e-6, limb.data.frames
     for i in part.tips:
         counts = np.isfinite(within[i])
@@ -199,18 +199,18 @@ def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[
         tight = np.where(counts, within[i], np.inf) / np.repeat([1.0, far], 3)
         tolerance = min(tolerance, float(tight.min()))
         if counts.all():
-            found.append(Placement(tip, pose, relative_to=base))
+            targets.append(Placement(tip, pose, relative_to=base))
             continue
         if counts[3:].all():
-            found.append(Position(tip, pose.translation, relative_to=base))
+            targets.append(Position(tip, pose.translation, relative_to=base))
             counts[3:] = False
         if counts[:3].sum() == 2:
             axis = np.where(counts[:3], 0.0, 1.0)
-            found.append(Direction(tip, axis=axis, direction=pose.rotation @ axis, relative_to=base))
+            targets.append(Direction(tip, axis=axis, direction=pose.rotation @ axis, relative_to=base))
             counts[:3] = False
         if counts.any():
-            found.append(Axes(tip, pose, counts, relative_to=base))
-    return found, tolerance
+            targets.append(Axes(tip, pose, counts, relative_to=base))
+    return targets, tolerance
 
 
 # -- which is taken --------------------------------------------------------------------------------------------------
@@ -218,10 +218,10 @@ def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[
 
 def _joined(limb: Limb, rows: list[Array]) -> Array:
     """One row from one of each part."""
-    whole = np.array(rows[0])
+    configuration = np.array(rows[0])
     for part, row in zip(limb.data.parts, rows, strict=True):
-        whole[part.q_moves] = row[part.q_moves]
-    return whole
+        configuration[part.q_moves] = row[part.q_moves]
+    return configuration
 
 
 def _combined(limb: Limb, each: list[Several], start: Array, how: Question) -> Array:
@@ -240,13 +240,13 @@ def _combined(limb: Limb, each: list[Several], start: Array, how: Question) -> A
 def _as_limb_has(limb: Limb, rows: Array) -> tuple[Array, str]:
     """Solutions with the dofs that are tied where `Limb.of_robot` has them, so that what the limb is asked there is of
     the same configuration; and what is open, where it has none of them."""
-    kept, open_ = [], ""
+    joined, open_ = [], ""
     for row in rows:
         try:
-            kept.append(closed(limb, row[limb.q_places]))
+            joined.append(closed(limb, row[limb.q_places]))
         except LoopError as wrong:
             open_ = str(wrong)
-    return (np.array(kept), "") if kept else (rows, open_)
+    return (np.array(joined), "") if joined else (rows, open_)
 
 
 def _stopped(limb: Limb, rows: Array, how: Question) -> tuple[int, str]:
@@ -268,59 +268,55 @@ def _stopped(limb: Limb, rows: Array, how: Question) -> tuple[int, str]:
     return int(np.argmax(good)), ""
 
 
-def cost(limb: Limb, whole: Array, start: Array, prefer: Any) -> float:
+def cost(limb: Limb, configuration: Array, start: Array, prefer: Any) -> float:
     """Cost of a solution, a row of the robot's coordinates."""
-    q = whole[limb.q_places]
+    q = configuration[limb.q_places]
     if callable(prefer):
         return float(finite(prefer(q), (), f"the value that prefer= gives for limb {limb.name!r}", StateError))
     if prefer is None or prefer == "near":
-        return float(np.linalg.norm(limb.apart(whole, limb.placed(start))))
+        return float(np.linalg.norm(limb.apart(configuration, limb.placed(start))))
     if prefer == "manipulability":
         scale = np.tile(np.repeat([1.0, 1.0 / limb.data.length], 3), len(limb.tips))
         J = limb.jacobian(q) * scale[:, None]
         return -float(np.prod(np.linalg.svd(J if limb.data.tied else J / limb.data.unit, compute_uv=False)))
     low, high = limb.data.range
     place = limb.dof_places
-    known = (place >= 0) & (high > low)
-    x = whole[place[known]]
-    return float(np.sum(((2.0 * x - low[known] - high[known]) / (high - low)[known]) ** 2))
+    bounded = (place >= 0) & (high > low)
+    x = configuration[place[bounded]]
+    return float(np.sum(((2.0 * x - low[bounded] - high[bounded]) / (high - low)[bounded]) ** 2))
 
 
 # -- answers of others -----------------------------------------------------------------------------------------------
 
 
-def verified(limb: Limb, goals: Array, given: Any, within: Array) -> Array:
+def verified(limb: Limb, goals: Array, answer: Any, within: Array) -> Array:
     """Coordinates that a solver of the user's own gave, where they are at the goal and within the limits."""
-    q = limb.read_q(given, (limb.nq,), "q of the ik")
-    left = left_of(limb, goals, q)
-    if not met(left, within):
-        worst = int(np.argmax(np.abs(left) / within))
+    q = limb.read_q(answer, (limb.nq,), "q of the ik")
+    off = left_of(limb, goals, q)
+    if not met(off, within):
+        worst = int(np.argmax(np.abs(off) / within))
         axis = AXES[worst % 6]
         raise StateError(
-            f"ik of limb {limb.name!r} gave q = {q.round(6).tolist()}, which is off by {np.abs(left).max():.3g} along "
+            f"ik of limb {limb.name!r} gave q = {q.round(6).tolist()}, which is off by {np.abs(off).max():.3g} along "
             f"{axis}: correct it, or remove it with use(ik=None)."
         )
-    told = outside(limb, q)
-    if told:
-        raise StateError(
-            f"ik of limb {limb.name!r} gave {told}: correct it, or remove it with use(ik=None)."
-        )
+    reason = outside(limb, q)
+    if reason:
+        raise StateError(f"ik of limb {limb.name!r} gave {reason}: correct it, or remove it with use(ik=None).")
     return q
 
 
 def outside(limb: Limb, q: Array) -> str:
     """A dof of the limb that is outside its limits, with numbers; empty where none is."""
-    data, whole = limb.data, limb.placed(q)
+    data, configuration = limb.data, limb.placed(q)
     place = limb.dof_places
-    x = np.where(place >= 0, whole[place], 0.0)
+    x = np.where(place >= 0, configuration[place], 0.0)
     out = (place >= 0) & ((x < data.lower) | (x > data.upper))
     if out.any():
         i = int(np.argmax(out))
-        return (
-            f"{limb.dof_names[i]!r} = {x[i]:.6g}, outside its limits {data.lower[i]:.6g} to {data.upper[i]:.6g}"
-        )
+        return f"{limb.dof_names[i]!r} = {x[i]:.6g}, outside its limits {data.lower[i]:.6g} to {data.upper[i]:.6g}"
     for ball in data.balls:
-        angle = float(np.linalg.norm(ball.rotation(whole)))
+        angle = float(np.linalg.norm(ball.rotation(configuration)))
         if np.isin(limb.v_places, np.arange(ball.v.start, ball.v.stop)).any() and angle > ball.largest:
             return f"{ball.name!r} turned by {angle:.6g}, beyond its largest angle {ball.largest:.6g}"
     return ""

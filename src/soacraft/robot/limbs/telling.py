@@ -43,9 +43,9 @@ def left_of(limb: Limb, goals: Array, q: Array) -> Array:
     return -np.concatenate([log(X.rotation), X.translation], axis=-1)
 
 
-def met(left: Array, within: Array) -> bool:
+def met(residual: Array, within: Array) -> bool:
     """True if all that counts is within its tolerance."""
-    return bool((np.abs(left) <= within).all())
+    return bool((np.abs(residual) <= within).all())
 
 
 class Missed(NamedTuple):
@@ -57,16 +57,16 @@ class Missed(NamedTuple):
     within: Array
 
 
-def why_not(limb: Limb, part: Part, missed: list[Missed], whole: Array, more: str = "") -> str:
+def why_not(limb: Limb, part: Part, missed: list[Missed], configuration: Array, more: str = "") -> str:
     """Reason why tips of a part are not at their goals, at coordinates of the robot; `more` where nothing else is
     known.
     """
     for x in missed:
-        told = _too_far(limb, x, whole)
-        if told:
-            return f"too far: {told}"
+        reason = _too_far(limb, x, configuration)
+        if reason:
+            return f"too far: {reason}"
     off = ", ".join(_off(limb, x) for x in missed)
-    sides = _in_the_way(limb, part, missed, whole)
+    sides = _in_the_way(limb, part, missed, configuration)
     if sides:
         return f"limits are in the way at the nearest approach, {off}: {', '.join(sides)}"
     return f"{more or 'no start got there'}; the nearest approach is {off}"
@@ -82,30 +82,30 @@ def _bounds(limb: Limb, part: Part) -> Bounds:
     return limb.data.bounds(~part.moves)
 
 
-def _too_far(limb: Limb, x: Missed, whole: Array) -> str:
+def _too_far(limb: Limb, x: Missed, configuration: Array) -> str:
     """Reason by links alone, which holds for any configuration; empty where they do not decide."""
     if not np.isfinite(x.within[3:]).all() or limb.robot.mb.layout.flexible:
         return ""
     turned = bool(x.within[:3].max() <= _SURE_TURN)
-    known = limb.data.spans
-    if (x.tip, turned) not in known:
-        known[x.tip, turned] = _span(limb, x.tip, turned, whole)
-    span, pose = known[x.tip, turned], as_pose(x.goal)
+    spans = limb.data.spans
+    if (x.tip, turned) not in spans:
+        spans[x.tip, turned] = _span(limb, x.tip, turned, configuration)
+    span, pose = spans[x.tip, turned], as_pose(x.goal)
     slack = float(np.linalg.norm(x.within[3:])) + (limb.data.length * _SURE_TURN if turned else 0.0)
     return "" if span is None else span.beyond(pose.rotation, pose.translation, slack)
 
 
-def _span(limb: Limb, tip: int, turned: bool, whole: Array) -> Span | None:
+def _span(limb: Limb, tip: int, turned: bool, configuration: Array) -> Span | None:
     mb, (base, *tips) = limb.data.model, limb.data.frames
     part = next(x for x in limb.data.parts if tip in x.tips)
     target: Placement | Position = Position(tips[tip], np.zeros(3), relative_to=base)
     if turned:
         target = Placement(tips[tip], Pose(), relative_to=base)
     ((aim,),) = aims_of(mb, [target], (), MET)
-    return span_of(_bounds(limb, part), mb.state(whole), aim)
+    return span_of(_bounds(limb, part), mb.state(configuration), aim)
 
 
-def _in_the_way(limb: Limb, part: Part, missed: list[Missed], whole: Array) -> list[str]:
+def _in_the_way(limb: Limb, part: Part, missed: list[Missed], configuration: Array) -> list[str]:
     """The dofs whose limits are pushed at."""
     mb, bounds = limb.robot.mb, _bounds(limb, part)
     scale = np.repeat([1.0, 1.0 / limb.data.length], 3)
@@ -114,17 +114,17 @@ def _in_the_way(limb: Limb, part: Part, missed: list[Missed], whole: Array) -> l
     for x in missed:
         R = as_pose(x.goal).rotation
         e = np.where(np.isfinite(x.within), x.left, 0.0) * scale
-        J = dyn.jacobian(mb, whole, limb.tips[x.tip], limb.base, relative_to=limb.base, ignore_loops=True)
+        J = dyn.jacobian(mb, configuration, limb.tips[x.tip], limb.base, relative_to=limb.base, ignore_loops=True)
         J = np.concatenate([R.T @ J[:3], R.T @ J[3:]]) * scale[:, None] / units
         push += J.T @ e
         size += float(e @ e)
-    at = bounds.sides(whole)
+    at = bounds.sides(configuration)
     at[~part.moves] = 0
-    known = np.flatnonzero((at != 0) & (bounds.place >= 0))
+    limited = np.flatnonzero((at != 0) & (bounds.place >= 0))
     balls = [b for b in bounds.balls if at[b.v].any()]
-    columns = [np.eye(mb.nv)[:, i] for i in known]
+    columns = [np.eye(mb.nv)[:, i] for i in limited]
     for ball in balls:
-        w = ball.rotation(whole)
+        w = ball.rotation(configuration)
         column = np.zeros(mb.nv)
         column[ball.v] = w / np.linalg.norm(w)
         columns.append(column)
@@ -132,19 +132,19 @@ def _in_the_way(limb: Limb, part: Part, missed: list[Missed], whole: Array) -> l
         return []
     rows = [np.zeros((0, mb.nv))]
     if mb.is_closed:
-        constraints = Constraints(mb, mb.state(whole))
+        constraints = Constraints(mb, mb.state(configuration))
         rows.append(constraints.jacobian() / constraints.common_units[:, None] / units)
     G = np.concatenate(rows)
     forces = np.linalg.lstsq(np.column_stack([G.T, *columns]), push, rcond=None)[0][len(G) :]
     least = _PUSHED * np.sqrt(size)
-    told = []
-    for i, mu in zip(known, forces, strict=False):
-        now = float(whole[bounds.place[i]])
+    texts = []
+    for i, mu in zip(limited, forces, strict=False):
+        now = float(configuration[bounds.place[i]])
         for side, limit, out in (("lower", bounds.lower[i], -mu), ("upper", bounds.upper[i], mu)):
             if abs(now - limit) * units[i] <= AT_LIMIT and out > least:
-                told.append(f"{mb.dof_names[i]} at its {side} limit {limit:.4g}")
-    for ball, mu in zip(balls, forces[len(known) :], strict=True):
+                texts.append(f"{mb.dof_names[i]} at its {side} limit {limit:.4g}")
+    for ball, mu in zip(balls, forces[len(limited) :], strict=True):
         if mu > least:
-            told.append(f"{ball.name} at its largest angle {ball.largest:.4g}")
-    return told
+            texts.append(f"{ball.name} at its largest angle {ball.largest:.4g}")
+    return texts
 

@@ -61,9 +61,9 @@ def closed(limb: Limb, q: Array) -> Array:
             f"length) at q = {np.round(q, 6).tolist()}: give coordinates at which loops and couplings close within "
             "limits, such as those that ik finds."
         )
-    whole = np.array(limb.robot.mb.q)
-    whole[data.q_moves] = np.asarray(rows.state.q)[data.q_moves]
-    return whole
+    configuration = np.array(limb.robot.mb.q)
+    configuration[data.q_moves] = np.asarray(rows.state.q)[data.q_moves]
+    return configuration
 
 
 def _closed_rows(limb: Limb, q: Array, bounds: Bounds) -> Constraints:
@@ -71,16 +71,16 @@ def _closed_rows(limb: Limb, q: Array, bounds: Bounds) -> Constraints:
     data, mb = limb.data, bounds.graph
     still = mb.current.replace(v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=())
 
-    def rows_from(start: Array, own: Array) -> Constraints:
-        start[limb.q_places] = own
+    def rows_from(start: Array, coordinates: Array) -> Constraints:
+        start[limb.q_places] = coordinates
         return close(Constraints(mb, still.replace(q=start)), bounds)
 
     rows = Constraints(mb, still.replace(q=limb.placed(q)))
     if rows.opening <= CLOSED or not bounds.free[data.moves].any():  # what is closed as it is may be beyond limits
         return close(rows, bounds)
     here = bounds.inside(limb.robot.mb.q)
-    for own in _way(limb, q):
-        rows = rows_from(here, own)
+    for coordinates in _way(limb, q):
+        rows = rows_from(here, coordinates)
         here = np.array(rows.state.q)
     rng, spread = np.random.default_rng(0), _SPREAD
     for _ in range(_TRIES):
@@ -121,47 +121,47 @@ def choose_independent(limb: Limb) -> tuple[Indices, Indices]:
     q = closed(limb, np.asarray(limb.q))
     wanted = np.zeros(mb.nv, dtype=np.bool_)
     wanted[limb.v_places] = True
-    found = partition(Constraints(mb, mb.current.replace(q=q)), wanted=wanted | ~limb.data.moves).independent
-    moves = wanted if np.isin(limb.v_places, found).all() else limb.data.moves
-    return found, np.flatnonzero(moves[found])
+    independent = partition(Constraints(mb, mb.current.replace(q=q)), wanted=wanted | ~limb.data.moves).independent
+    moves = wanted if np.isin(limb.v_places, independent).all() else limb.data.moves
+    return independent, np.flatnonzero(moves[independent])
 
 
-def motions(limb: Limb, whole: Array) -> Independent:
+def motions(limb: Limb, configuration: Array) -> Independent:
     """X at closed coordinates of the robot, for the dofs that were chosen; refused where these are no longer free."""
     mb, still = limb.robot.mb, np.zeros(limb.robot.mb.nv)
-    rows = Constraints(mb, mb.current.replace(q=whole, v=still, vdot=still, forces=()))
-    independent, own = limb.data.independent(limb)
+    rows = Constraints(mb, mb.current.replace(q=configuration, v=still, vdot=still, forces=()))
+    independent, of_limb = limb.data.independent(limb)
     choice, sizes, G = partition_with(rows, independent), sizes_of(rows), rows.jacobian()
     X = expansion(G, choice, sizes)
     refuse_held(rows, G, choice, X, sizes)
-    return Independent(rows, choice, sizes, G, X, own)
+    return Independent(rows, choice, sizes, G, X, of_limb)
 
 
 def gradient(limb: Limb, m: Independent, J: Array, dJ: Array) -> Array:
     """dJ_i (rows, own, own) from J (rows, nv) of the robot and dJ (rows, limb's nv, limb's nv). O(own nv^2)."""
     still, v = np.zeros(limb.robot.mb.nv), limb.v_places
     X = m.X[:, m.own]
-    found = np.einsum("rjk,ja,kc->rac", dJ, X[v], X[v])
+    change = np.einsum("rjk,ja,kc->rac", dJ, X[v], X[v])
     for a in range(X.shape[1]):
         speed = row_derivatives(m.rows, X[:, a], still, np.zeros(m.rows.size)).speed @ X
         none = np.zeros((len(m.choice.independent), X.shape[1]))
-        found[:, a] += J @ completed(m.G, m.choice, none, -speed, m.sizes)
-    return np.asarray(found)
+        change[:, a] += J @ completed(m.G, m.choice, none, -speed, m.sizes)
+    return np.asarray(change)
 
 
-def passed(limb: Limb, whole: Array) -> str:
+def passed(limb: Limb, configuration: Array) -> str:
     """A stop (a one-sided coupling) or a rope of the limb that coordinates of the robot pass; empty where none."""
     mb, data = limb.robot.mb, limb.data
     names = coordinate_names(mb)
     for coupling in data.stops:
-        below = -coupling_error(coupling, names, whole)
+        below = -coupling_error(coupling, names, configuration)
         ones = {dof: 1.0 / data.units[mb.dof_names.index(dof)] for dof in coupling.terms}
         size = sum(abs(a) * ones[dof] ** n for dof, c in coupling.terms.items() for n, a in enumerate(c, 1))
         if below > _PASSED * size:
             return f"{coupling.name!r} is passed by {below:.3g}"
     for rope in data.ropes:
         length = float(str(rope.attributes["length"]))
-        away = float(np.linalg.norm(relative_pose(mb.state(whole), rope.b, rope.a)[1]))
+        away = float(np.linalg.norm(relative_pose(mb.state(configuration), rope.b, rope.a)[1]))
         if away > length * (1.0 + _PASSED):
             return f"rope {rope.name!r} would have to be {away:.4g} m long, {away - length:.3g} m more than it is"
     return ""

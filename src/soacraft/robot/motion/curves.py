@@ -127,11 +127,11 @@ def knots(values: Array, what: str) -> Array:
 
 def _turning(mb: Multibody) -> list[npt.NDArray[np.intp]]:
     """Places of the velocities of spherical (3) and free (6) hinges, by kind, (bodies, 3 or 6)."""
-    found = [[], []]  # type: list[list[npt.NDArray[np.intp]]]
+    groups = [[], []]  # type: list[list[npt.NDArray[np.intp]]]
     for group in mb.layout.groups:
         if type(group.hinge) in (Spherical, Free):
-            found[type(group.hinge) is Free].append(np.asarray(group.v_index))
-    return [np.concatenate(x) for x in found if x]
+            groups[type(group.hinge) is Free].append(np.asarray(group.v_index))
+    return [np.concatenate(x) for x in groups if x]
 
 
 def _velocity(mb: Multibody, x: Array, y: Array, z: Array) -> tuple[Array, Array]:

@@ -76,25 +76,25 @@ def time_optimal(
     count = whole_number(grid, "grid", 2, _MOST_GRID)
     parts = _parts(curve)
     tight = {"velocity": 1.0, "acceleration": 1.0, "effort": 1.0}
-    told: LimitCheck | None = None
+    check: LimitCheck | None = None
     for _ in range(_ROUNDS):
         laws = [_timed(robot, curve, s, limits, tight, count) for s in parts]
         motion = Motion(robot, curve, _joined(laws), mb.version)
-        told = motion.check(limits)
-        position = [x for x in told.rows if x.kind == "position"]
+        check = motion.check(limits)
+        position = [x for x in check.rows if x.kind == "position"]
         if position and position[0].ratio > 1.0 + 1e-9:
             raise StateError(f"the path leaves the limits of position of {position[0].dof!r}: {position[0]!r}.")
-        if told:
+        if check:
             return motion
-        if max(x.ratio + x.slack for x in told.rows) - 1.0 > _COARSE and count < _FINEST:
+        if max(x.ratio + x.slack for x in check.rows) - 1.0 > _COARSE and count < _FINEST:
             count = min(2 * count, _FINEST)
             continue
-        for row in told.rows:
+        for row in check.rows:
             if row.kind in tight and row.ratio + row.slack > 1.0:
                 tight[row.kind] *= 1.0 - min(_TIGHTER[row.kind] * (row.ratio + row.slack - 1.0) + 1e-7, 0.5)
-    assert told is not None
+    assert check is not None
     raise ConvergenceError(
-        f"after {_ROUNDS} rounds the fastest motion still breaks a limit: {told!r}. Give a finer grid."
+        f"after {_ROUNDS} rounds the fastest motion still breaks a limit: {check!r}. Give a finer grid."
     )
 
 
@@ -149,15 +149,15 @@ def _timed(
     robot: Robot, curve: Curve, knots: Array, limits: MotionLimits, tight: dict[str, float], count: int
 ) -> PPoly:
     """s(t) along one part, from rest to rest."""
-    whole = knots[-1] - knots[0]
+    length = knots[-1] - knots[0]
     s = _grid(knots, count)
-    inside = np.clip(s, knots[0] + 1e-9 * whole, knots[-1] - 1e-9 * whole)  # this side of a corner
+    inside = np.clip(s, knots[0] + 1e-9 * length, knots[-1] - 1e-9 * length)  # this side of a corner
     rows = _rows(robot.mb, curve, inside, limits, tight)
-    unit = _time_of(rows) / whole
+    unit = _time_of(rows) / length
     scaled = _Rows(
-        rows.a / (unit**2 * whole), rows.b / unit**2, rows.d / unit, rows.lower, rows.upper, rows.fastest * unit**2
+        rows.a / (unit**2 * length), rows.b / unit**2, rows.d / unit, rows.lower, rows.upper, rows.fastest * unit**2
     )
-    r = (s - s[0]) / whole
+    r = (s - s[0]) / length
     speed = _solved(r, scaled, None)
     if scaled.d.any():
         for _ in range(_TANGENTS):
@@ -203,22 +203,22 @@ def _rows(mb: Multibody, curve: Curve, s: Array, limits: MotionLimits, tight: di
         room = tight["effort"]  # of the effort beyond the force at rest, where that leaves any
         lower.append(np.where(low <= 0.0, room * low, low))
         upper.append(np.where(high >= 0.0, room * high, high))
-    made = [np.concatenate(x, axis=1) for x in (a, b, d, lower, upper)]
-    if not made[0].shape[1] and not np.isfinite(fastest).any():
+    arrays = [np.concatenate(x, axis=1) for x in (a, b, d, lower, upper)]
+    if not arrays[0].shape[1] and not np.isfinite(fastest).any():
         raise StateError(
             "nothing limits the motion: give limits of velocity, acceleration or effort, as "
             "MotionLimits.of(robot, velocity=...)."
         )
-    return _Rows(made[0], made[1], made[2], made[3], made[4], fastest**2)
+    return _Rows(arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], fastest**2)
 
 
 def _require_held(mb: Multibody, strong: Any, c: Array, limit: Array) -> None:
-    for k, where in ((0, "beginning"), (-1, "end")):
+    for k, moment in ((0, "beginning"), (-1, "end")):
         over = np.abs(c[k]) / limit
         i = int(np.argmax(over))
         if over[i] > 1.0:
             raise StateError(
-                f"dof {mb.dof_names[strong[i]]!r} would need {abs(c[k, i]):.4g} to hold still at the {where} of the "
+                f"dof {mb.dof_names[strong[i]]!r} would need {abs(c[k, i]):.4g} to hold still at the {moment} of the "
                 f"path, and its limit of effort is {limit[i]:.4g}: take a lighter load, another configuration, or a "
                 "larger limit."
             )
@@ -241,18 +241,18 @@ def _solved(r: Array, rows: _Rows, around: Array | None) -> Array:
     if around is not None:  # sdot <= (sdot^2 / w + w) / 2
         b = b + 0.5 * rows.d / around[:, None]
         lower, upper = (x - 0.5 * rows.d * around[:, None] for x in (lower, upper))
-    given = []
+    constraints = []
     if rows.a.shape[1]:
-        given.append(_linear(constraint, rows.a, b, lower, upper))
+        constraints.append(_linear(constraint, rows.a, b, lower, upper))
     bounds = np.stack([np.zeros(len(r)), np.minimum(rows.fastest, 1e8)], axis=1)
-    given.append(_bounded(constraint, bounds))
-    found = algorithm.TOPPRA(given, _Line(), gridpoints=r, solver_wrapper="seidel").compute_parameterization(0.0, 0.0)
-    if found[1] is None or not np.isfinite(found[1]).all() or (found[1][:-1] + found[1][1:] <= 0.0).any():
+    constraints.append(_bounded(constraint, bounds))
+    u = algorithm.TOPPRA(constraints, _Line(), gridpoints=r, solver_wrapper="seidel").compute_parameterization(0.0, 0.0)
+    if u[1] is None or not np.isfinite(u[1]).all() or (u[1][:-1] + u[1][1:] <= 0.0).any():
         raise StateError(
             "no timing keeps the limits along this path: somewhere on it the robot can neither hold still nor pass. "
             "Take a lighter load, another path, or larger limits of effort."
         )
-    return np.asarray(found[1])
+    return np.asarray(u[1])
 
 
 class _Line:

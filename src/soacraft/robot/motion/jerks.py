@@ -13,13 +13,13 @@ class Way:
     """A trajectory of Ruckig, in units of the robot. What takes `here`, (q, v, vdot) where it begins, has all pieces up
     to a time; after its end it goes on without jerk."""
 
-    def __init__(self, made: Any, unit: Array) -> None:
+    def __init__(self, trajectory: Any, unit: Array) -> None:
         """`unit` (dofs) is what Ruckig has its lengths in; powers of two, so that nothing is rounded."""
-        (profiles,) = made.profiles
-        self._made, self._unit = made, unit
+        (profiles,) = trajectory.profiles
+        self._made, self._unit = trajectory, unit
         self._t = np.array([[*x.brake.t, *x.t] for x in profiles])
         self._j = np.array([[*x.brake.j, *x.j, 0.0] for x in profiles]) * unit[:, None]
-        self.duration = float(made.duration)
+        self.duration = float(trajectory.duration)
 
     def at(self, time: float) -> list[Array]:
         """q, v and vdot at a time."""

@@ -79,51 +79,51 @@ class MotionLimits:
         if not isinstance(robot, Robot):
             raise StateError(f"limits are of a Robot, got {robot!r:.60}.")
         mb = robot.mb
-        own = {"velocity": np.full(mb.nv, np.inf), "effort": np.full(mb.nv, np.inf)}
+        of_model = {"velocity": np.full(mb.nv, np.inf), "effort": np.full(mb.nv, np.inf)}
         for body, v in zip(mb.bodies, mb.layout.hinge_v, strict=True):
             if body.hinge.nv and body._limits is not None:
-                for name, to in own.items():
+                for name, to in of_model.items():
                     to[v] = getattr(body.limits, name)
-        made = {
-            "velocity": _given(mb, velocity, "velocity", own["velocity"]),
+        limits = {
+            "velocity": _given(mb, velocity, "velocity", of_model["velocity"]),
             "acceleration": _given(mb, acceleration, "acceleration", np.full(mb.nv, np.inf)),
             "jerk": _given(mb, jerk, "jerk", np.full(mb.nv, np.inf)),
-            "effort": _given(mb, effort, "effort", own["effort"]),
+            "effort": _given(mb, effort, "effort", of_model["effort"]),
         }
         ranges = Ranges(mb, position)
         gap = float(_numbers(opening, "opening", 1, ((),)))
         if not gap > 0.0:
             raise StateError(f"opening= must be positive, got {opening!r:.40}.")
-        return cls(ranges.lower, ranges.upper, **made, balls=position, opening=gap)
+        return cls(ranges.lower, ranges.upper, **limits, balls=position, opening=gap)
 
 
 def _given(mb: Multibody, value: Any, what: str, rest: Array) -> Array:
     if value is None:
         return rest
     if isinstance(value, Mapping):
-        made = rest.copy()
+        limits = rest.copy()
         for name, x in value.items():
             if name not in mb.dof_names:
                 raise StateError(f"{what}: there is no dof {name!r:.60}{near(str(name), mb.dof_names)}")
-            made[mb.dof_names.index(name)] = _numbers(x, what, mb.nv, ((),))
+            limits[mb.dof_names.index(name)] = _numbers(x, what, mb.nv, ((),))
     else:
         value = in_graph_order(mb, value, f"the limit of {what}")
-        made = np.array(np.broadcast_to(_numbers(value, what, mb.nv, ((), (mb.nv,))), (mb.nv,)))
-    if not (made > 0.0).all():
-        i = int(np.argmin(made > 0.0))
-        raise StateError(f"the limit of {what} of dof {mb.dof_names[i]!r} must be positive, got {made[i]:g}.")
-    return made
+        limits = np.array(np.broadcast_to(_numbers(value, what, mb.nv, ((), (mb.nv,))), (mb.nv,)))
+    if not (limits > 0.0).all():
+        i = int(np.argmin(limits > 0.0))
+        raise StateError(f"the limit of {what} of dof {mb.dof_names[i]!r} must be positive, got {limits[i]:g}.")
+    return limits
 
 
 def _numbers(value: Any, what: str, count: int, shapes: tuple[tuple[int, ...], ...]) -> Array:
     """Real numbers of one of some shapes, which may be infinite."""
     try:
-        given = np.asarray(value)
+        array = np.asarray(value)
     except ValueError:
-        given = np.array(None)
-    if given.dtype.kind not in "iuf" or given.shape not in shapes:
+        array = np.array(None)
+    if array.dtype.kind not in "iuf" or array.shape not in shapes:
         raise StateError(f"limits of {what} are a number, {count} numbers or {{dof: number}}; got {value!r:.60}.")
-    return np.asarray(given, dtype=float)
+    return np.asarray(array, dtype=float)
 
 
 def read_limits(robot: Robot, limits: Any) -> MotionLimits:
@@ -295,10 +295,10 @@ def _largest(motion: Motion, of: Callable[[Moment], Array]) -> tuple[float, floa
         t = 0.5 * (low + high)[:, None] + 0.5 * (high - low)[:, None] * np.cos(_THETA)
         f = of(motion.moments(t.reshape(-1))).reshape(len(low), _NODES, -1)
         c = np.einsum("kn,pnd->pkd", _TO_SERIES, f)
-        left = np.abs(c[:, -2:]).sum(axis=1).max(axis=1)
-        ready = left <= _LEFT_OUT if halving < _HALVINGS else np.ones(len(low), dtype=bool)
+        remainder = np.abs(c[:, -2:]).sum(axis=1).max(axis=1)
+        ready = remainder <= _LEFT_OUT if halving < _HALVINGS else np.ones(len(low), dtype=bool)
         if ready.any():
-            best = max(best, _peak(c[ready], low[ready], high[ready], left[ready]), key=lambda x: x[0] + x[3])
+            best = max(best, _peak(c[ready], low[ready], high[ready], remainder[ready]), key=lambda x: x[0] + x[3])
         low, high = low[~ready], high[~ready]
         if not len(low):
             break
@@ -307,7 +307,7 @@ def _largest(motion: Motion, of: Callable[[Moment], Array]) -> tuple[float, floa
     return best
 
 
-def _peak(c: Array, low: Array, high: Array, left: Array) -> tuple[float, float, int, float]:
+def _peak(c: Array, low: Array, high: Array, remainder: Array) -> tuple[float, float, int, float]:
     values = np.einsum("gk,pkd->pgd", _ON_GRID, c)
     most, size = float(values.max()), np.abs(c).sum(axis=1)[:, None, :]
     around = np.pad(values, ((0, 0), (1, 1), (0, 0)), mode="edge")
@@ -324,8 +324,8 @@ def _peak(c: Array, low: Array, high: Array, left: Array) -> tuple[float, float,
     top = (series * np.cos(np.outer(theta, k))).sum(axis=1)
     better = top > values[piece, at, column]
     top, theta = np.where(better, top, values[piece, at, column]), np.where(better, theta, start)
-    i = int(np.argmax(top + left[piece]))
+    i = int(np.argmax(top + remainder[piece]))
     a, b = low[piece[i]], high[piece[i]]
-    slack = float(left[piece[i]])
+    slack = float(remainder[piece[i]])
     time = float(0.5 * (a + b) + 0.5 * (b - a) * np.cos(theta[i]))
     return float(top[i]), time, int(column[i]), slack if slack > _LEFT_OUT else 0.0

@@ -90,16 +90,16 @@ def spline(
         raise StateError("natural=True is for a cubic whose velocities at the ends are not given.")
     v0, v1 = (np.zeros(mb.nv) if x is None else read_v(mb, x, what) for x, what in ((start, "start"), (end, "end")))
     x = np.concatenate([np.zeros((1, mb.nv)), np.cumsum(mb.difference(q[:-1], q[1:]), axis=0)])
-    made: Any
+    curve: Any
     ends: Any
     if degree == 3:
-        made = CubicSpline(t, x, bc_type="natural" if natural else ((1, v0), (1, v1)))
-        u, du = made(t, 1), made(t, 2)
+        curve = CubicSpline(t, x, bc_type="natural" if natural else ((1, v0), (1, v1)))
+        u, du = curve(t, 1), curve(t, 2)
     else:
         zero = np.zeros(mb.nv)
         ends = [(1, v0), (2, zero)], [(1, v1), (2, zero)]
-        made = make_interp_spline(t, x, k=5, bc_type=ends)
-        u, du = made(t, nu=1), made(t, nu=2)
+        curve = make_interp_spline(t, x, k=5, bc_type=ends)
+        u, du = curve(t, nu=1), curve(t, nu=2)
     return Motion(robot, hermite(mb, t, q, np.asarray(u), np.asarray(du)), _as_time(t), mb.version)
 
 
@@ -141,32 +141,32 @@ def rounded(robot: Robot, q: Array, part: Array) -> Curve:
     if not (way > 0.0).all():
         raise StateError("two configurations that follow each other are the same: leave one out.")
     u = d / way[:, None]
-    at, where, speed = [0.0], [q[0]], [u[0]]
+    at, points, speed = [0.0], [q[0]], [u[0]]
     for i in range(1, len(q) - 1):
         r = float(part[i - 1])
         before = at[-1] + way[i - 1] * (1.0 - r - (part[i - 2] if i > 1 else 0.0))
         if before > at[-1] + 1e-9 * way[i - 1]:
             at.append(before)
-            where.append(np.asarray(mb.integrate(q[i - 1], (1.0 - r) * d[i - 1])))
+            points.append(np.asarray(mb.integrate(q[i - 1], (1.0 - r) * d[i - 1])))
             speed.append(u[i - 1])
         at.append(at[-1] + r * (way[i - 1] + way[i]))
-        where.append(np.asarray(mb.integrate(q[i], r * d[i])))
+        points.append(np.asarray(mb.integrate(q[i], r * d[i])))
         speed.append(u[i])
     last = at[-1] + way[-1] * (1.0 - part[-1])
     if last > at[-1] + 1e-9 * way[-1]:
         at.append(last)
-        where.append(q[-1])
+        points.append(q[-1])
         speed.append(u[-1])
-    return hermite(mb, np.array(at), np.array(where), np.array(speed), np.zeros((len(at), mb.nv)))
+    return hermite(mb, np.array(at), np.array(points), np.array(speed), np.zeros((len(at), mb.nv)))
 
 
 def _swept(curve: Curve, T: float) -> PPoly:
     """The minimum-jerk law along a curve as a whole, with a knot at every one of the curve."""
     r = (curve.s - curve.s[0]) / curve.length
-    whole = np.polynomial.Polynomial(_MINIMUM_JERK[::-1])
-    t = np.array([_inverse(whole, x) for x in r])
+    profile = np.polynomial.Polynomial(_MINIMUM_JERK[::-1])
+    t = np.array([_inverse(profile, x) for x in r])
     t[0], t[-1] = 0.0, 1.0
-    pieces = [_shifted(whole, x) for x in t[:-1]]
+    pieces = [_shifted(profile, x) for x in t[:-1]]
     c = np.array(pieces).T[::-1] * curve.length / T ** np.arange(5, -1, -1)[:, None]
     c[-1] = curve.s[:-1]
     return PPoly(c, t * T)
@@ -182,11 +182,11 @@ def _inverse(p: np.polynomial.Polynomial, value: float) -> float:
 
 def _shifted(p: np.polynomial.Polynomial, x: float) -> npt.NDArray[np.float64]:
     """Coefficients of p(x + h), lowest power first."""
-    made, scale = [], 1.0
+    coefficients, scale = [], 1.0
     for i in range(6):
-        made.append(float(p(x)) / scale)
+        coefficients.append(float(p(x)) / scale)
         p, scale = p.deriv(), scale * (i + 1)
-    return np.array(made)
+    return np.array(coefficients)
 
 
 def _as_time(t: Array) -> PPoly:

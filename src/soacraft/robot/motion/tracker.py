@@ -140,11 +140,11 @@ class Tracker:
         Targets beyond a limit are refused, and so are states from which the robot cannot stop within its limits of
         position. O(dofs).
         """
-        given = (state.q, state.v, state.vdot) if isinstance(state, Tracked) else state
-        if not isinstance(given, list | tuple) or len(given) != 3:
+        parts = (state.q, state.v, state.vdot) if isinstance(state, Tracked) else state
+        if not isinstance(parts, list | tuple) or len(parts) != 3:
             raise StateError(f"the state of a Tracker is (q, v, vdot), or the result of a step; got {state!r:.60}.")
-        start = self._chart.read(given[0], "q of a Tracker")
-        here = [self._chart.places(start, start), self._read(given[1], "v"), self._read(given[2], "vdot")]
+        start = self._chart.read(parts[0], "q of a Tracker")
+        here = [self._chart.places(start, start), self._read(parts[1], "v"), self._read(parts[2], "vdot")]
         zero, target = np.zeros(len(self._names)), self._chart.read(q, "target of a Tracker")
         aim = [self._chart.places(start, target), *(zero if x is None else self._read(x, what) for x, what in
                ((v, "target velocity"), (vdot, "target acceleration")))]  # fmt: skip
@@ -170,9 +170,9 @@ class Tracker:
             after = [np.where(within, x, y) for x, y in zip(after, self._at(stop, zero), strict=True)]
             ways.append(stop)
         limited = tuple(n for n, ok in zip(self._names, within & ~passing, strict=True) if not ok)
-        left = np.inf if way is None else way.duration - self._dt
+        remaining = np.inf if way is None else way.duration - self._dt
         end = self._chart.moved(start, after[0], *self._turned(ways, here, within))
-        return Tracked(end, after[1], after[2], left if within.all() else max(left, self._dt), limited)
+        return Tracked(end, after[1], after[2], remaining if within.all() else max(remaining, self._dt), limited)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
@@ -201,20 +201,20 @@ class Tracker:
 
     def _input(self, here: list[Array], frame: Array) -> Any:
         """Input of the package, in a frame that moves with the velocity `frame`."""
-        made = self._ruckig.InputParameter(len(self._names))
+        request = self._ruckig.InputParameter(len(self._names))
         most, turn, jerk = (x / self._unit for x in self._limits)
         frame = frame / self._unit
-        q, v, made.current_acceleration = (x / self._unit for x in here)
-        made.current_position, made.current_velocity = q, v - frame
-        made.max_velocity, made.min_velocity = most - frame, -most - frame
-        made.max_acceleration, made.max_jerk = turn, jerk
-        return made
+        q, v, request.current_acceleration = (x / self._unit for x in here)
+        request.current_position, request.current_velocity = q, v - frame
+        request.max_velocity, request.min_velocity = most - frame, -most - frame
+        request.max_acceleration, request.max_jerk = turn, jerk
+        return request
 
-    def _computed(self, given: Any) -> Way | None:
+    def _computed(self, request: Any) -> Way | None:
         """A trajectory; None where the package cannot compute it, which happens for some states."""
         way = self._ruckig.Trajectory(len(self._names))
         try:
-            got = self._otg.calculate(given, way)
+            got = self._otg.calculate(request, way)
         except self._ruckig.RuckigError as wrong:
             if "step" in str(wrong):
                 return None
@@ -230,23 +230,23 @@ class Tracker:
         that it is met where it will be; and the velocity of that frame.
         """
         frame = np.clip(aim[1], -_FRAME * self._limits[0], _FRAME * self._limits[0])
-        given = self._input(here, frame)
-        given.target_position, given.target_velocity, given.target_acceleration = (
+        request = self._input(here, frame)
+        request.target_position, request.target_velocity, request.target_acceleration = (
             x / self._unit for x in (aim[0], aim[1] - frame, aim[2])
         )
-        way = self._computed(given)
+        way = self._computed(request)
         if way is None:
-            given.synchronization = self._ruckig.Synchronization.No
-            way = self._computed(given)
+            request.synchronization = self._ruckig.Synchronization.No
+            way = self._computed(request)
         return way, frame
 
     def _brake(self, here: list[Array]) -> Way:
         """Way to rest, each dof as fast as it may."""
-        given = self._input(here, np.zeros(len(self._names)))
-        given.control_interface = self._ruckig.ControlInterface.Velocity
-        given.synchronization = self._ruckig.Synchronization.No
-        given.target_velocity = given.target_acceleration = np.zeros(len(self._names))
-        way = self._computed(given)
+        request = self._input(here, np.zeros(len(self._names)))
+        request.control_interface = self._ruckig.ControlInterface.Velocity
+        request.synchronization = self._ruckig.Synchronization.No
+        request.target_velocity = request.target_acceleration = np.zeros(len(self._names))
+        way = self._computed(request)
         if way is None:
             raise ConvergenceError(f"a way to rest from {[x.tolist() for x in here]!r:.200} was not computed.")
         return way

@@ -46,8 +46,8 @@ class Chart:
         limited = {x.name: x.largest for x in Ranges(mb, of=own_dofs).balls} if balls else {}
         coordinate = Ranges(mb, limits=False).place[dofs]
         for body, q, v in zip(mb.bodies, mb.layout.hinge_q, mb.layout.hinge_v, strict=True):
-            own = np.flatnonzero((dofs >= v.start) & (dofs < v.stop))
-            if not len(own) or has_coordinates(body.hinge):
+            of_hinge = np.flatnonzero((dofs >= v.start) & (dofs < v.stop))
+            if not len(of_hinge) or has_coordinates(body.hinge):
                 continue
             name = body.hinge_name
             if not isinstance(body.hinge, Spherical | Free):
@@ -62,7 +62,7 @@ class Chart:
                     "of position, or limb=..., a limb without it."
                 )
             at = np.flatnonzero((places >= q.start) & (places < q.stop))
-            self._turning.append(_Turning(body.hinge, name, at, own))
+            self._turning.append(_Turning(body.hinge, name, at, of_hinge))
         moving = [x for x, v in zip(mb.bodies, mb.layout.hinge_v, strict=True) if own_dofs[v].any()]
         names = [x.name for x in moving]
         self._q_order = order_of(names, [x.hinge.nq for x in moving])

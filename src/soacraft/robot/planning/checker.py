@@ -67,10 +67,10 @@ class Checker:
     def go(self, a: Array, b: Array, far: float, reach: float) -> tuple[list[Array], bool]:
         """Configurations on the way from a towards b, which is near to it and `far` away, at most `reach` of it, each
         joined to the one before by a free motion; whether the last one is b. None where nothing is gained."""
-        whole = far <= reach
-        if not whole:
+        to_the_end = far <= reach
+        if not to_the_end:
             b = self.space.between(a, b, reach / far)
-        return ([b], whole) if self.free(a, b) else ([], False)
+        return ([b], to_the_end) if self.free(a, b) else ([], False)
 
     def way(self, a: Array, b: Array) -> list[Array] | None:
         """Configurations from a, which is left out, to b, joined by free motions; None where there are none."""
@@ -80,9 +80,9 @@ class Checker:
     def require_clear(self, q: Array, what: str) -> None:
         """Refuse a configuration outside limits, or at which something touches; be content with less clearance where it
         has less."""
-        told = self.space.outside(q)
-        if told:
-            raise StateError(f"the {what} is outside limits: {told}.")
+        reason = self.space.outside(q)
+        if reason:
+            raise StateError(f"the {what} is outside limits: {reason}.")
         pair = self.touching(q)
         if pair:
             raise StateError(f"the {what} is in collision: {pair[0]} - {pair[1]} touch.")
@@ -109,9 +109,9 @@ class Checker:
     def _refused(self, path: Array, gap: float | None) -> str:
         space = self.space
         for k, (a, b) in enumerate(pairwise(path)):
-            told = space.outside(b)
-            if told or not space.keeps(a, b):
-                return f"way {k}: {told or 'a ball leaves its limits'}"
+            reason = space.outside(b)
+            if reason or not space.keeps(a, b):
+                return f"way {k}: {reason or 'a ball leaves its limits'}"
             e = self.world.edge(a, b, gap=gap)
             if not e.free:
                 return f"way {k}: {e!r}"

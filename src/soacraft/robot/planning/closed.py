@@ -54,10 +54,10 @@ class ClosedChecker(Checker):
         """The closed configuration next to q, within limits; None where there is none."""
         self.looks += 1
         try:
-            found = np.asarray(self._solver.assemble(q, fixed=self._held, limits=True))
+            assembled = np.asarray(self._solver.assemble(q, fixed=self._held, limits=True))
         except LoopError:
             return None
-        return None if self.space.outside(found) else self.space.near(q, found)
+        return None if self.space.outside(assembled) else self.space.near(q, assembled)
 
     def brought(self, q: Array) -> Array | None:
         """A closed configuration that full steps from q lead to without meeting a limit; None where they do not. A
@@ -65,8 +65,8 @@ class ClosedChecker(Checker):
         self.looks += 1
         if self._rows is None or self._guess is None:
             return self.closed(q)
-        found, sure = self._rows.assemble(q[None], self._guess, self._bounds.free, self._bounds.allowed)
-        return np.asarray(found[0]) if sure[0] and not self.space.outside(found[0]) else None
+        assembled, sure = self._rows.assemble(q[None], self._guess, self._bounds.free, self._bounds.allowed)
+        return np.asarray(assembled[0]) if sure[0] and not self.space.outside(assembled[0]) else None
 
     def closes(self, q: Array) -> bool:
         """True if q is closed."""
@@ -74,39 +74,39 @@ class ClosedChecker(Checker):
         return Constraints(mb, mb.state(q=q)).opening <= CLOSED and self._opened(q) <= CLOSED
 
     def _opened(self, q: Array) -> float:
-        found = self.closed(q)
-        return np.inf if found is None else self.space.distance(q, found)
+        assembled = self.closed(q)
+        return np.inf if assembled is None else self.space.distance(q, assembled)
 
     def off(self, a: Array, b: Array) -> float:
         """Distance of the straight motion from a to b from closed configurations, at its quarters."""
         self.looks += 1
         between = np.array([self.space.between(a, b, part) for part in _QUARTERS])
         try:
-            found = self._solver.assemble(between, fixed=self._held, limits=True)
+            assembled = self._solver.assemble(between, fixed=self._held, limits=True)
         except LoopError:
             return np.inf
-        return max(self.space.distance(q, shut) for q, shut in zip(between, found, strict=True))
+        return max(self.space.distance(q, shut) for q, shut in zip(between, assembled, strict=True))
 
     def go(self, a: Array, b: Array, far: float, reach: float) -> tuple[list[Array], bool]:
         """Steps from a towards b until they gain nothing, or meet something, or `reach` is gone."""
         space, gone = self.space, 0.0
-        made: list[Array] = []
+        path: list[Array] = []
         while gone < reach and not self.spent:
-            left = space.distance(a, b)
-            if left <= STEP:
-                return ([*made, b], True) if self.closes(b) and self._joined(a, b) else (made, False)
-            q = self.closed(space.between(a, b, STEP / left))
-            if q is None or left - space.distance(q, b) < _GAIN * STEP or not self._joined(a, q):
+            distance = space.distance(a, b)
+            if distance <= STEP:
+                return ([*path, b], True) if self.closes(b) and self._joined(a, b) else (path, False)
+            q = self.closed(space.between(a, b, STEP / distance))
+            if q is None or distance - space.distance(q, b) < _GAIN * STEP or not self._joined(a, q):
                 break
             gone += space.distance(a, q)
-            made.append(q)
+            path.append(q)
             a = q
-        return made, False
+        return path, False
 
     def way(self, a: Array, b: Array) -> list[Array] | None:
         """Steps from a to b itself."""
-        made, whole = self.go(a, self.space.near(a, b), 0.0, np.inf)
-        return made if whole else None
+        path, to_the_end = self.go(a, self.space.near(a, b), 0.0, np.inf)
+        return path if to_the_end else None
 
     def _joined(self, a: Array, b: Array) -> bool:
         """True if two neighbours are joined by a motion that nearly keeps the loops closed, and is free."""
@@ -131,9 +131,9 @@ class ClosedChecker(Checker):
         """Reason against a path, also by its loops: each configuration closes, between them they are off by no more
         than `OFF`, and nothing is within the clearance of such motions.
         """
-        told = self._refused(path, self.swept)
-        if told:
-            return told
+        reason = self._refused(path, self.swept)
+        if reason:
+            return reason
         for k, q in enumerate(path):
             if (off := self._opened(q)) > CLOSED:
                 return f"configuration {k} does not close, off by {off:.3g}"

@@ -43,10 +43,10 @@ def read_configurations(mb: Multibody, q0: Array, limb: Limb | None, goal: Any) 
     couplings move along."""
     coordinates = finite(in_graph_order(mb, goal, "goal", of_q=True), (...,), "goal", StateError)
     if limb is not None and coordinates.ndim and coordinates.shape[-1] == limb.nq != mb.nq:
-        own, moves = _at(limb, q0), limb.data.q_moves
-        whole = np.array(np.broadcast_to(q0, (*coordinates.shape[:-1], mb.nq)))
-        whole[..., moves] = own.of_robot(goal)[..., moves]
-        coordinates = whole
+        of_limb, moves = _at(limb, q0), limb.data.q_moves
+        configurations = np.array(np.broadcast_to(q0, (*coordinates.shape[:-1], mb.nq)))
+        configurations[..., moves] = of_limb.of_robot(goal)[..., moves]
+        coordinates = configurations
     q = np.atleast_2d(read_q(mb, coordinates, "goal"))
     if q.ndim != 2 or not len(q):
         raise StateError(
@@ -66,21 +66,21 @@ def _at(limb: Limb, q0: Array) -> Limb:
 
 def clear_configurations(checker: Checker, goals: Array, still: Any) -> Array:
     """Goals that are within limits and touch nothing; where there is none, the reason against the first."""
-    kept, told = [], ""
+    clear, reason = [], ""
     for k, q in enumerate(goals):
         what = "goal" if len(goals) == 1 else f"goal {k}"
         if (np.abs(np.asarray(checker.space.mb.difference(checker.space.q0, q))[still]) > 1e-12).any():
-            told = told or f"the {what} moves dofs that are not of the limb."
+            reason = reason or f"the {what} moves dofs that are not of the limb."
             continue
         try:
             checker.require_clear(q, what)
         except StateError as wrong:
-            told = told or str(wrong)
+            reason = reason or str(wrong)
         else:
-            kept.append(q)
-    if not kept:
-        raise StateError(told)
-    return np.array(kept)
+            clear.append(q)
+    if not clear:
+        raise StateError(reason)
+    return np.array(clear)
 
 
 def reached(limb: Limb, region: Region, checker: Checker, rng: np.random.Generator) -> tuple[Array, str]:
@@ -90,42 +90,42 @@ def reached(limb: Limb, region: Region, checker: Checker, rng: np.random.Generat
     near = space.q0[limb.q_places]
     tied = limb.data.tied
     others = space.sample(rng, (TIED_SEARCHES if tied else SEARCHES) - 1)[:, limb.q_places]
-    goal, own, moves = as_rows(region.pose).reshape(1, 12), _at(limb, space.q0), limb.data.q_moves
+    goal, of_limb, moves = as_rows(region.pose).reshape(1, 12), _at(limb, space.q0), limb.data.q_moves
     within = read_tolerance(limb, region.free, region.tolerance)
-    found: list[Array] = []
+    configurations: list[Array] = []
     why = touched = ""
     for k, start in enumerate([near, *others]):
         pose = region.pose if k == 0 else _drawn(limb, region, rng)
         seconds = None if checker.seconds == np.inf else max(checker.seconds - checker.elapsed, _LEAST)
         within_region, seeds = (region.tolerance, None) if k == 0 else (None, TIED_SEEDS if tied else None)
-        r = own.ik(pose, near=start, free=region.free, tolerance=within_region, seeds=seeds, time_limit=seconds)
+        r = of_limb.ik(pose, near=start, free=region.free, tolerance=within_region, seeds=seeds, time_limit=seconds)
         if not r.found:
             why = why or str(r.why)
             proven = k == 0 and why.startswith("too far")  # by the links alone
-            if checker.late or proven or (k >= 3 and not found and not touched):
+            if checker.late or proven or (k >= 3 and not configurations and not touched):
                 break  # the search of each start goes on to hundreds of others
             continue
         q = space.q0.copy()
-        q[moves] = (own.placed(r.q) if r.robot_q is None else r.robot_q)[moves]
+        q[moves] = (of_limb.placed(r.q) if r.robot_q is None else r.robot_q)[moves]
         if not checker.closes(q):
             why = why or "loops do not close well enough at the solutions that were found"
             continue
         if not met(left_of(limb, goal, r.q), within):  # along a free axis of a drawn pose one may leave the region
             continue
-        if any(np.abs(space.key(q) - space.key(x)).max() < _SAME for x in found) or space.outside(q):
+        if any(np.abs(space.key(q) - space.key(x)).max() < _SAME for x in configurations) or space.outside(q):
             continue
         pair = checker.touching(q)
         if pair is None:
-            found.append(q)
+            configurations.append(q)
         else:
             touched = touched or f"{pair[0]} - {pair[1]} touch"
-        if len(found) == SOLUTIONS:
+        if len(configurations) == SOLUTIONS:
             break
-    if not found:
+    if not configurations:
         return np.zeros((0, len(space.q0))), (
             f"the goal is in collision in all solutions that were found: {touched}" if touched else why
         )
-    return np.array(sorted(found, key=lambda q: space.distance(space.q0, q))), ""
+    return np.array(sorted(configurations, key=lambda q: space.distance(space.q0, q))), ""
 
 
 def _drawn(limb: Limb, region: Region, rng: np.random.Generator) -> Pose:

@@ -49,11 +49,11 @@ def _projection(ob: Any, states: States | ClosedStates) -> Any:
             key = states.space.key(states.configuration(state))
             projection[0], projection[1] = key[0], key[1 % len(key)]
 
-    made = First(states.made)
-    made.inferCellSizes()  # sizes can be set only where there are some
+    first = First(states.made)
+    first.inferCellSizes()  # sizes can be set only where there are some
     for i in range(2):
-        made.setCellSizes(i, _CELL)
-    return made
+        first.setCellSizes(i, _CELL)
+    return first
 
 
 def ompl_search(name: str, checker: Checker, start: Array, goals: Array, seed: int) -> tuple[list[Array] | None, int]:
@@ -92,9 +92,9 @@ class _Motions:
         self.valid, self.motion = self._careful(self._valid, False), self._careful(self._motion, False)
 
     def _careful(self, f: Callable[..., Any], otherwise: Any) -> Callable[..., Any]:
-        def called(*given: Any) -> Any:
+        def called(*arguments: Any) -> Any:
             try:
-                return otherwise if self.failed else f(*given)
+                return otherwise if self.failed else f(*arguments)
             except BaseException as wrong:
                 self.failed.append(wrong)
                 return otherwise
@@ -111,9 +111,9 @@ class _Motions:
         assert isinstance(checker, ClosedChecker)
         if checker.spent:
             return None
-        found = checker.brought(q)
-        if found is not None and self.space.distance(q, found) <= _BACK * STEP:
-            return found
+        configuration = checker.brought(q)
+        if configuration is not None and self.space.distance(q, configuration) <= _BACK * STEP:
+            return configuration
         i, far = self._known.nearest(q)
         a = self._known.q[i]
         way, _ = checker.go(a, self.space.near(a, q), far, self.reach)
@@ -142,11 +142,11 @@ class _Motions:
 
     def along(self, path: list[Array]) -> list[Array]:
         """The path with the steps of its motions, which were gone in one direction or the other."""
-        made = path[:1]
+        way = path[:1]
         for a, b in pairwise(path):
             there, back = (self._ways.get(key) for key in ((a.tobytes(), b.tobytes()), (b.tobytes(), a.tobytes())))
-            made += there if there is not None else [b] if back is None else [*reversed(back[:-1]), b]
-        return made
+            way += there if there is not None else [b] if back is None else [*reversed(back[:-1]), b]
+        return way
 
 
 def _solved(
@@ -197,7 +197,7 @@ def _asked(
     planner.setProblemDefinition(problem)
     planner.setup()
     if name == "PRM":
-        found, count = _roadmap(planner, asked, info, start, goals, ob)
+        path, count = _roadmap(planner, asked, info, start, goals, ob)
     else:
         wait = name in IMPROVING
 
@@ -208,7 +208,7 @@ def _asked(
         data = ob.PlannerData(info)
         planner.getPlannerData(data)
         count = data.numVertices()
-        found = (
+        path = (
             [states.configuration(x) for x in problem.getSolutionPath().getStates()]
             if problem.hasExactSolution()
             else None
@@ -216,7 +216,7 @@ def _asked(
     planner.clear()
     if failed:
         raise failed[0]
-    return None if found is None else asked.along(found), count
+    return None if path is None else asked.along(path), count
 
 
 def _besides(checker: Checker) -> str:
@@ -230,8 +230,8 @@ def _validator(ob: Any, info: Any, held: list[Callable[..., bool]]) -> Any:
     class Exact(ob.MotionValidator):  # type: ignore[misc]
         """Motions by `World.edge`."""
 
-        def checkMotion(self, *given: Any) -> bool:
-            return bool(held[1](*given))
+        def checkMotion(self, *arguments: Any) -> bool:
+            return bool(held[1](*arguments))
 
     return Exact(info)
 
@@ -256,9 +256,9 @@ def _roadmap(
         vertices = [states.configuration(data.getVertex(i).getState()) for i in range(data.numVertices())]
         joined = {(i, int(j)) for i in range(len(vertices)) for j in data.getEdges(i)}
         q = np.array([*vertices, start, *goals])
-        found = _shortest(asked, q, joined, len(vertices))
-        if found is not None or failed or checker.spent:
-            return found, len(q)
+        path = _shortest(asked, q, joined, len(vertices))
+        if path is not None or failed or checker.spent:
+            return path, len(q)
     return None, len(q)
 
 

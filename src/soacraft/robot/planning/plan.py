@@ -139,8 +139,8 @@ def plan(
         raise StateError("free= and tolerance= are for a goal that is a Pose.")
     movable = movable_dofs(mb, robot.held)
     dofs = np.flatnonzero(movable if limb is None else limb.data.moves & movable)
-    given = start[None] if pose else ends.read_configurations(mb, start, limb, goal)
-    space = Space(robot, start, dofs, np.concatenate([start[None], given]))
+    configurations = start[None] if pose else ends.read_configurations(mb, start, limb, goal)
+    space = Space(robot, start, dofs, np.concatenate([start[None], configurations]))
     checker = (ClosedChecker if mb.is_closed else Checker)(world, space, count, seconds)
     checker.require_clear(start, "start")
     if pose:
@@ -150,7 +150,7 @@ def plan(
             return Plan(False, np.zeros((0, mb.nq)), 0.0, checker.elapsed, why, {"edges": checker.edges})
         space.draw_about(np.concatenate([start[None], targets]))
     else:
-        targets = ends.clear_configurations(checker, given, ~space.moving)
+        targets = ends.clear_configurations(checker, configurations, ~space.moving)
     return _searched(checker, planner, start, targets, rng, seed, tries)
 
 
@@ -162,16 +162,16 @@ def _searched(
     why = ""
     for _ in range(_ROUNDS):
         way, nodes = search(planner, checker, start, goals, rng, seed)
-        told: dict[str, Any] = {"edges": checker.edges, "nodes": nodes, "goals": len(goals)}
+        counts: dict[str, Any] = {"edges": checker.edges, "nodes": nodes, "goals": len(goals)}
         if way is None:
             why = why or checker.why_spent()
             break
-        told["first"] = space.length_of(np.array(way))
+        counts["first"] = space.length_of(np.array(way))
         path = np.array(shorten(checker, way, rng, tries))
-        told["edges"] = checker.edges
+        counts["edges"] = checker.edges
         wrong = checker.refused(path)
         if not wrong:
-            return Plan(True, path, space.length_of(path), checker.elapsed, "", told, world)
+            return Plan(True, path, space.length_of(path), checker.elapsed, "", counts, world)
         why = f"the exact check refuses the path: {wrong}"
         checker.gap *= 10.0
-    return Plan(False, np.zeros((0, space.mb.nq)), 0.0, checker.elapsed, why, told)
+    return Plan(False, np.zeros((0, space.mb.nq)), 0.0, checker.elapsed, why, counts)

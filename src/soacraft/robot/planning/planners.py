@@ -21,5 +21,5 @@ def search(
     for goal in goals:
         if checker.space.distance(start, goal) == 0.0:  # there already, of which not all planners of OMPL can say so
             return [start, goal], 2
-    found, count = ompl_search(name, checker, start, goals, seed)
-    return None if found is None else [start, *found[1:]], count  # OMPL has angles within one turn
+    path, count = ompl_search(name, checker, start, goals, seed)
+    return None if path is None else [start, *path[1:]], count  # OMPL has angles within one turn

@@ -48,11 +48,11 @@ class Tree:
 
     def way(self, i: int) -> list[Array]:
         """Way from a configuration to its root."""
-        found = []
+        path = []
         while i >= 0:
-            found.append(self.q[i])
+            path.append(self.q[i])
             i = int(self.parent[i])
-        return found
+        return path
 
 
 def rrt_connect(
@@ -96,7 +96,7 @@ def _extend(checker: Checker, tree: Tree, goal: Array, reach: float) -> tuple[in
     b = space.near(a, goal)
     if far == 0.0:
         return i, REACHED
-    way, whole = checker.go(a, b, far, reach)
+    way, to_the_end = checker.go(a, b, far, reach)
     for q in way:
         i = tree.add(q, i)
-    return i, REACHED if whole else ADVANCED if way else TRAPPED
+    return i, REACHED if to_the_end else ADVANCED if way else TRAPPED

@@ -42,24 +42,24 @@ def _pruned(checker: Checker, path: list[Array]) -> list[Array]:
     """Path that goes from each configuration straight to the farthest one that a free motion leads to."""
     if not checker.straight:
         return path
-    made, i = [path[0]], 0
+    shorter, i = [path[0]], 0
     while i < len(path) - 1:
         j = i + 1
         for k in range(len(path) - 1, i + 1, -1):
-            if not checker.late and checker.free(made[-1], checker.space.near(made[-1], path[k])):
+            if not checker.late and checker.free(shorter[-1], checker.space.near(shorter[-1], path[k])):
                 j = k
                 break
-        made.append(checker.space.near(made[-1], path[j]))
+        shorter.append(checker.space.near(shorter[-1], path[j]))
         i = j
-    return made
+    return shorter
 
 
 def _unwound(checker: Checker, path: list[Array]) -> list[Array]:
     """Angles without limits as they go on from one configuration to the next, and none twice."""
-    made = [path[0]]
+    unwound = [path[0]]
     for i, q in enumerate(path[1:], 2):
-        if i == len(path) or checker.space.distance(made[-1], q) > 1e-9:
-            made.append(checker.space.near(made[-1], q))
-    if len(made) > 2 and checker.space.distance(made[-2], made[-1]) <= 1e-9:
-        del made[-2]
-    return made
+        if i == len(path) or checker.space.distance(unwound[-1], q) > 1e-9:
+            unwound.append(checker.space.near(unwound[-1], q))
+    if len(unwound) > 2 and checker.space.distance(unwound[-2], unwound[-1]) <= 1e-9:
+        del unwound[-2]
+    return unwound

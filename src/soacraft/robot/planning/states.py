@@ -24,12 +24,12 @@ from soacraft.spatial.checks import Array
 
 def real_vector(ob: Any, low: Array, high: Array) -> Any:
     """OMPL's space of real vectors between bounds."""
-    made, bounds = ob.RealVectorStateSpace(len(low)), ob.RealVectorBounds(len(low))
+    space, bounds = ob.RealVectorStateSpace(len(low)), ob.RealVectorBounds(len(low))
     for i, (a, b) in enumerate(zip(low, high, strict=True)):
         bounds.setLow(i, float(a))
         bounds.setHigh(i, float(b if b > a else a + 1e-9))
-    made.setBounds(bounds)
-    return made
+    space.setBounds(bounds)
+    return space
 
 
 class States:
@@ -62,8 +62,10 @@ class States:
         if self._numbers:
             x = np.array((state if self.plain else state[0])[0 : self._numbers])
             n, k = len(self._vector), 1
-            own = self._vector
-            q[space.place[own]] = np.clip(x[:n] / space.scale[own], space.lower[own], space.upper[own])  # rounding
+            plain = self._vector
+            q[space.place[plain]] = np.clip(
+                x[:n] / space.scale[plain], space.lower[plain], space.upper[plain]
+            )  # rounding
             for _, at in space.quaternions:
                 if at is not None:
                     q[at], n = x[n : n + 3] * space.length, n + 3
@@ -132,9 +134,9 @@ class ClosedStates:
 
     def of_numbers(self, x: Array) -> Array:
         """q (nq) of a real vector, of unit length where that is said."""
-        space, q, own = self.space, self.space.q0.copy(), self._vector
-        n, m = len(own), len(self._angles)
-        q[space.place[own]] = np.clip(x[:n] / space.scale[own], space.lower[own], space.upper[own])
+        space, q, plain = self.space, self.space.q0.copy(), self._vector
+        n, m = len(plain), len(self._angles)
+        q[space.place[plain]] = np.clip(x[:n] / space.scale[plain], space.lower[plain], space.upper[plain])
         q[space.place[self._angles]] = np.arctan2(x[n + m : n + 2 * m], x[n : n + m])
         k = n + 2 * m
         for turn, at in space.quaternions:

@@ -70,13 +70,13 @@ def from_bytes(kind: str, data: bytes) -> dict[str, Any]:
         raise StateError(f"a message is read from bytes, got {data!r:.60}.")
     if memoryview(data).nbytes > LARGEST:
         raise StateError(f"a message of {memoryview(data).nbytes} bytes is larger than the {LARGEST} that are read.")
-    given = bytes(data)
+    content = bytes(data)
     try:
-        made = store.deserialize_cdr(given, kind)
+        decoded = store.deserialize_cdr(content, kind)
     except Exception as problem:  # rosbags reads lengths and texts without looking: any exception is a bad message
-        raise StateError(f"these {len(given)} bytes are no {kind}: {problem!r:.160}.") from None
-    found: dict[str, Any] = _plain(made)
-    return found
+        raise StateError(f"these {len(content)} bytes are no {kind}: {problem!r:.160}.") from None
+    message: dict[str, Any] = _plain(decoded)
+    return message
 
 
 @cache
@@ -102,75 +102,75 @@ def _known(kind: Any) -> None:
         raise StateError(f"there is no kind of message {kind!r:.80}{near(str(kind), KINDS)}")
 
 
-def _object(kind: str, given: Any, where: str) -> Any:
+def _object(kind: str, fields_given: Any, place: str) -> Any:
     """A message as rosbags has it, from a dictionary; its nested ones too."""
     store = _store()
     _, fields = store.fielddefs[kind]
-    if not isinstance(given, dict):
-        raise StateError(f"{where} must be a dictionary, got {given!r:.60}.")
+    if not isinstance(fields_given, dict):
+        raise StateError(f"{place} must be a dictionary, got {fields_given!r:.60}.")
     names = [name for name, _ in fields]
-    for name in given:
+    for name in fields_given:
         if name not in names:
-            raise StateError(f"{where} has no field {name!r:.60}{near(str(name), names)}")
-    values = {name: _value(what, given.get(name), f"{where}.{name}") for name, what in fields}
+            raise StateError(f"{place} has no field {name!r:.60}{near(str(name), names)}")
+    values = {name: _value(what, fields_given.get(name), f"{place}.{name}") for name, what in fields}
     return store.types[kind](**values)
 
 
-def _value(what: Any, given: Any, where: str) -> Any:
+def _value(what: Any, content: Any, place: str) -> Any:
     node, detail = int(what[0]), what[1]
     if node == 1:  # a number or a text
         name = detail[0]
         if name == "string":
-            if given is not None and not isinstance(given, str):
-                raise StateError(f"{where} must be a text, got {given!r:.60}.")
-            return given or ""
-        return (0.0 if name.startswith("float") else 0) if given is None else _number(name, given, where)
+            if content is not None and not isinstance(content, str):
+                raise StateError(f"{place} must be a text, got {content!r:.60}.")
+            return content or ""
+        return (0.0 if name.startswith("float") else 0) if content is None else _number(name, content, place)
     if node == 2:  # a message
-        return _object(detail, {} if given is None else given, where)
+        return _object(detail, {} if content is None else content, place)
     inner, count = detail
-    items = [] if given is None else given
+    items = [] if content is None else content
     if int(inner[0]) == 1 and inner[1][0] != "string":
-        numbers = _numbers(items, _dtype(inner[1][0]), where)
-        if node == 3 and given is not None and len(numbers) != count:
-            raise StateError(f"{where} must be a list of {count} numbers, got {len(numbers)}.")
-        return np.zeros(count, numbers.dtype) if node == 3 and given is None else numbers
+        numbers = _numbers(items, _dtype(inner[1][0]), place)
+        if node == 3 and content is not None and len(numbers) != count:
+            raise StateError(f"{place} must be a list of {count} numbers, got {len(numbers)}.")
+        return np.zeros(count, numbers.dtype) if node == 3 and content is None else numbers
     if not isinstance(items, list | tuple):
-        raise StateError(f"{where} must be a list, got {given!r:.60}.")
-    if node == 3 and given is None:
+        raise StateError(f"{place} must be a list, got {content!r:.60}.")
+    if node == 3 and content is None:
         items = [None] * count
     if node == 3 and len(items) != count:
-        raise StateError(f"{where} must be a list of {count}, got {len(items)}.")
-    return [_value(inner, x, f"{where}[{i}]") for i, x in enumerate(items)]
+        raise StateError(f"{place} must be a list of {count}, got {len(items)}.")
+    return [_value(inner, x, f"{place}[{i}]") for i, x in enumerate(items)]
 
 
-def _number(name: str, given: Any, where: str) -> Any:
-    value = np.asarray(given)
+def _number(name: str, content: Any, place: str) -> Any:
+    value = np.asarray(content)
     if value.ndim or not (np.issubdtype(value.dtype, np.number) or (value.dtype == bool and name == "bool")):
-        raise StateError(f"{where} must be a number, got {given!r:.60}.")
+        raise StateError(f"{place} must be a number, got {content!r:.60}.")
     if name.startswith("float"):
         return float(value)
     if name == "bool" and value.dtype != bool and value not in (0, 1):
-        raise StateError(f"{where} must be true or false, got {given!r:.60}.")
+        raise StateError(f"{place} must be true or false, got {content!r:.60}.")
     if not np.isfinite(value) or int(value) != value:
-        raise StateError(f"{where} must be a whole number, got {given!r:.60}.")
+        raise StateError(f"{place} must be a whole number, got {content!r:.60}.")
     return bool(value) if name == "bool" else int(value)
 
 
-def _numbers(items: Any, dtype: np.dtype[Any], where: str) -> Any:
+def _numbers(items: Any, dtype: np.dtype[Any], place: str) -> Any:
     """A list of numbers of a kind; one that is no such number is refused, not rounded."""
     if isinstance(items, bytes | bytearray):
         items = np.frombuffer(bytes(items), np.uint8)
-    given = np.asarray(items)
+    array = np.asarray(items)
     truth = holds_boolean(items) and dtype.kind != "b"
-    if given.ndim != 1 or truth or (given.size and given.dtype.kind not in "iufb"):
-        raise StateError(f"{where} must be a list of numbers, got {items!r:.60}.")
+    if array.ndim != 1 or truth or (array.size and array.dtype.kind not in "iufb"):
+        raise StateError(f"{place} must be a list of numbers, got {items!r:.60}.")
     with np.errstate(over="ignore", invalid="ignore"):
-        made = np.ascontiguousarray(given, dtype=dtype)
-    same = np.isfinite(made) == np.isfinite(given) if dtype.kind == "f" else made == given
+        converted = np.ascontiguousarray(array, dtype=dtype)
+    same = np.isfinite(converted) == np.isfinite(array) if dtype.kind == "f" else converted == array
     if not np.all(same):
         i = int(np.argmin(same))
-        raise StateError(f"{where}[{i}] does not fit into {dtype.name}, got {given[i]!r:.60}.")
-    return made
+        raise StateError(f"{place}[{i}] does not fit into {dtype.name}, got {array[i]!r:.60}.")
+    return converted
 
 
 def _dtype(name: str) -> Any:

@@ -59,9 +59,9 @@ def read_joint_state(robot: Robot, message: dict[str, Any]) -> tuple[Array, Arra
     names, qi, vi = _hinges(mb, _texts(message, "name"))
     q, v, force = np.array(mb.q), np.array(mb.v), np.zeros(mb.nv)
     for name, into, at in (("position", q, qi), ("velocity", v, vi), ("effort", force, vi)):
-        given = _numbers(message.get(name), len(names), name)
-        if given is not None:
-            into[at] = given
+        numbers = _numbers(message.get(name), len(names), name)
+        if numbers is not None:
+            into[at] = numbers
     return q, v, force
 
 
@@ -101,9 +101,9 @@ def joint_trajectory(
     if (t < 0.0).any() or (np.diff(np.round(t * 1e9)) <= 0.0).any():
         raise StateError("times of a trajectory must not be negative and must grow by nanoseconds from point to point.")
     columns = {"positions": _rows(read_q(mb, q), len(t), "q")[:, qi]}
-    for name, given in (("velocities", v), ("accelerations", vdot), ("effort", force)):
-        if given is not None:
-            columns[name] = _rows(read_v(mb, given, name), len(t), name)[:, vi]
+    for name, values in (("velocities", v), ("accelerations", vdot), ("effort", force)):
+        if values is not None:
+            columns[name] = _rows(read_v(mb, values, name), len(t), name)[:, vi]
     points = [
         {**{name: x[i] for name, x in columns.items()}, "time_from_start": time(t[i], "times")}
         for i in range(len(t))
@@ -133,11 +133,11 @@ def read_joint_trajectory(
     q[:, qi] = placed
     rest: list[Array | None] = []
     for name in ("velocities", "accelerations", "effort"):
-        given = _columns(points, name, len(names))
-        whole = None if given is None else np.zeros((len(points), mb.nv))
-        if whole is not None and given is not None:
-            whole[:, vi] = given
-        rest.append(whole)
+        columns = _columns(points, name, len(names))
+        full = None if columns is None else np.zeros((len(points), mb.nv))
+        if full is not None and columns is not None:
+            full[:, vi] = columns
+        rest.append(full)
     return times, q, rest[0], rest[1], rest[2]
 
 
@@ -196,40 +196,40 @@ def _hinges(mb: Multibody, joints: Any) -> tuple[list[str], Places, Places]:
 
 
 def _texts(message: dict[str, Any], name: str) -> list[str]:
-    given = message.get(name)
-    if not isinstance(given, list | tuple) or not all(isinstance(x, str) for x in given):
-        raise StateError(f"{name!r} of the message must be a list of names, got {given!r:.60}.")
-    return list(given)
+    texts = message.get(name)
+    if not isinstance(texts, list | tuple) or not all(isinstance(x, str) for x in texts):
+        raise StateError(f"{name!r} of the message must be a list of names, got {texts!r:.60}.")
+    return list(texts)
 
 
-def _numbers(given: Any, count: int, what: str) -> Array | None:
+def _numbers(values: Any, count: int, what: str) -> Array | None:
     """Read as many numbers as there are joints, or none."""
-    if isinstance(given, np.ndarray):
-        given = given if given.size else None
-    if given is None or (isinstance(given, list | tuple) and not given):
+    if isinstance(values, np.ndarray):
+        values = values if values.size else None
+    if values is None or (isinstance(values, list | tuple) and not values):
         return None
-    return finite(given, (count,), what, StateError)
+    return finite(values, (count,), what, StateError)
 
 
-def _single(given: Array, what: str) -> Array:
-    if given.ndim > 1:
-        raise StateError(f"{what} of a message is one state, got the shape {given.shape}.")
-    return given
+def _single(values: Array, what: str) -> Array:
+    if values.ndim > 1:
+        raise StateError(f"{what} of a message is one state, got the shape {values.shape}.")
+    return values
 
 
-def _rows(given: Array, count: int, what: str) -> Array:
-    if given.ndim != 2 or len(given) != count:
-        raise StateError(f"{what} must have a row for each of the {count} times, got the shape {given.shape}.")
-    return given
+def _rows(values: Array, count: int, what: str) -> Array:
+    if values.ndim != 2 or len(values) != count:
+        raise StateError(f"{what} must have a row for each of the {count} times, got the shape {values.shape}.")
+    return values
 
 
 def _columns(points: list[Any], name: str, count: int) -> Array | None:
     rows = [_numbers(x.get(name), count, f"{name} of point {i}") for i, x in enumerate(points)]
-    given = [x for x in rows if x is not None]
-    if given and len(given) != len(rows):
+    present = [x for x in rows if x is not None]
+    if present and len(present) != len(rows):
         i = next(i for i, x in enumerate(rows) if x is None)
         raise StateError(f"point {i} of the trajectory has no {name}, and others have.")
-    return np.array(given) if given else None
+    return np.array(present) if present else None
 
 
 def _seconds(point: Any, i: int) -> float:

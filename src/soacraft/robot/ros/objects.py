@@ -35,20 +35,20 @@ def collision_object(
     whole_number(operation, "operation, 0 (add), 1 (remove), 2 (append) or 3 (move),", ADD, MOVE, StateError)
     if not isinstance(name, str) or not name:
         raise StateError(f"an object has a name, got {name!r:.60}.")
-    made: dict[str, Any] = {
+    message: dict[str, Any] = {
         "header": header(frame, stamp), "pose": place(Pose() if pose is None else pose), "id": name,
         "primitives": [], "primitive_poses": [], "meshes": [], "mesh_poses": [], "planes": [], "plane_poses": [],
         "operation": operation,
     }  # fmt: skip
-    given = {} if shapes is None else {"shape": shapes} if isinstance(shapes, Shape) else shapes
-    if not isinstance(given, dict):
-        raise StateError(f"object {name!r} must be a shape, or {{name: (shape, pose)}}, got {given!r:.60}.")
-    for part, value in given.items():
+    parts = {} if shapes is None else {"shape": shapes} if isinstance(shapes, Shape) else shapes
+    if not isinstance(parts, dict):
+        raise StateError(f"object {name!r} must be a shape, or {{name: (shape, pose)}}, got {parts!r:.60}.")
+    for part, value in parts.items():
         shape, at = value if isinstance(value, tuple | list) and len(value) == 2 else (value, Pose())
-        kind, told = _told(f"{name}/{part}", shape)
-        made[f"{kind}s" if kind != "mesh" else "meshes"].append(told)
-        made[f"{kind}_poses"].append(place(at))
-    return made
+        kind, content = _told(f"{name}/{part}", shape)
+        message[f"{kind}s" if kind != "mesh" else "meshes"].append(content)
+        message[f"{kind}_poses"].append(place(at))
+    return message
 
 
 def read_collision_object(world: World, message: dict[str, Any]) -> str:
@@ -82,9 +82,9 @@ def read_collision_object(world: World, message: dict[str, Any]) -> str:
     if what == APPEND:
         if _frame(world, on) != before.on:
             raise StateError(f"object {name!r} is on {before.on!r}, and the message appends in {frame!r:.60}.")
-        kept = before.parts
+        stored = before.parts
         inner = before.pose.inv @ _placed(world, on, at)
-        shapes = {**kept, **{_unused(part, kept): (s, inner @ x) for part, (s, x) in shapes.items()}}
+        shapes = {**stored, **{_unused(part, stored): (s, inner @ x) for part, (s, x) in shapes.items()}}
         at, on = _placed(world, before.frame).inv @ before.pose, before.frame
     world.replace(name, shapes, at, on, folder=before.folder if what == APPEND else None)
     return name
@@ -102,11 +102,11 @@ def _placed(world: World, on: str | None, at: Pose | None = None) -> Pose:
     return place if on is None else world.robot.mb.frame(on).offset @ place
 
 
-def _unused(part: str, known: Any) -> str:
-    made, i = part, 2
-    while made in known:
-        made, i = f"{part} {i}", i + 1
-    return made
+def _unused(part: str, taken: Any) -> str:
+    fresh, i = part, 2
+    while fresh in taken:
+        fresh, i = f"{part} {i}", i + 1
+    return fresh
 
 
 def _told(name: str, shape: Any) -> tuple[str, dict[str, Any]]:
@@ -136,7 +136,7 @@ def _outward(points: Array) -> Any:
 
 
 def _shapes(name: str, message: dict[str, Any]) -> dict[str, tuple[Shape, Pose]]:
-    made: dict[str, tuple[Shape, Pose]] = {}
+    shapes: dict[str, tuple[Shape, Pose]] = {}
     for kind, plural, read in _LISTS:
         items, poses = _list(message, plural, name), _list(message, f"{kind}_poses", name)
         if len(items) != len(poses):
@@ -145,17 +145,17 @@ def _shapes(name: str, message: dict[str, Any]) -> dict[str, tuple[Shape, Pose]]
             if not isinstance(item, dict):
                 raise StateError(f"{kind} {i} of object {name!r} is no message: {item!r:.60}.")
             shape, turn = read(item, f"{kind} {i} of object {name!r}")
-            made[f"{kind}{i}"] = shape, read_place(pose, f"{kind} {i} of object {name!r}") @ turn
-    if not made:
+            shapes[f"{kind}{i}"] = shape, read_place(pose, f"{kind} {i} of object {name!r}") @ turn
+    if not shapes:
         raise StateError(f"object {name!r} has no shapes.")
-    return made
+    return shapes
 
 
 def _list(message: dict[str, Any], name: str, of: str) -> list[Any]:
-    given = message.get(name)
-    if given is not None and not isinstance(given, list | tuple):
-        raise StateError(f"{name!r} of {of!r} must be a list, got {given!r:.60}.")
-    return list(given or ())
+    content = message.get(name)
+    if content is not None and not isinstance(content, list | tuple):
+        raise StateError(f"{name!r} of {of!r} must be a list, got {content!r:.60}.")
+    return list(content or ())
 
 
 def _primitive(item: dict[str, Any], what: str) -> tuple[Shape, Pose]:
@@ -176,10 +176,10 @@ def _mesh(item: dict[str, Any], what: str) -> tuple[Shape, Pose]:
     if not vertices or not triangles or not all(isinstance(x, dict) for x in (*vertices, *triangles)):
         raise StateError(f"{what} must have vertices and triangles, messages all.")
     points = finite([[p.get(k, 0.0) for k in "xyz"] for p in vertices], (None, 3), f"vertices of {what}", StateError)
-    given = finite([t.get("vertex_indices", ()) for t in triangles], (None, 3), f"triangles of {what}", StateError)
-    if (given % 1.0).any() or (given < 0.0).any() or (given >= len(points)).any():
+    corners = finite([t.get("vertex_indices", ()) for t in triangles], (None, 3), f"triangles of {what}", StateError)
+    if (corners % 1.0).any() or (corners < 0.0).any() or (corners >= len(points)).any():
         raise StateError(f"triangles of {what} must be numbers of its {len(points)} vertices.")
-    return TriangleMesh(points, given.astype(np.int64)), Pose()
+    return TriangleMesh(points, corners.astype(np.int64)), Pose()
 
 
 def _plane(item: dict[str, Any], what: str) -> tuple[Shape, Pose]:

@@ -46,8 +46,8 @@ def read_wrench(message: dict[str, Any]) -> tuple[Array, str, float]:
     Wrench, which has neither: "" and 0."""
     frame, stamp = read_header(message)
     plain = "wrench" not in message and ("force" in message or "torque" in message)
-    given = message if plain else field(message, "wrench")
-    return np.concatenate([_vector(given, "torque"), _vector(given, "force")]), frame, stamp
+    content = message if plain else field(message, "wrench")
+    return np.concatenate([_vector(content, "torque"), _vector(content, "force")]), frame, stamp
 
 
 def header(frame: str, stamp: float) -> dict[str, Any]:
@@ -57,13 +57,13 @@ def header(frame: str, stamp: float) -> dict[str, Any]:
     return {"stamp": time(stamp, "stamp"), "frame_id": frame}
 
 
-def time(given: Any, what: str) -> dict[str, int]:
+def time(value: Any, what: str) -> dict[str, int]:
     """A `builtin_interfaces/msg/Time` or `Duration`."""
-    seconds = float(finite(given, (), what, StateError))
+    seconds = float(finite(value, (), what, StateError))
     if not 0.0 <= seconds < 2.0**31 - 1.0:
-        raise StateError(f"{what} must be between 0 and 2^31 seconds, got {given!r:.40}.")
-    whole, rest = divmod(round(seconds * 1e9), 10**9)
-    return {"sec": whole, "nanosec": rest}
+        raise StateError(f"{what} must be between 0 and 2^31 seconds, got {value!r:.40}.")
+    full, rest = divmod(round(seconds * 1e9), 10**9)
+    return {"sec": full, "nanosec": rest}
 
 
 def read_header(message: Any) -> tuple[str, float]:
@@ -79,10 +79,10 @@ def read_header(message: Any) -> tuple[str, float]:
 
 def read_time(message: dict[str, Any], name: str) -> float:
     """Seconds of a time or a duration, the nearest number to them; zero where it is left out."""
-    given = {} if message.get(name) is None else field(message, name)
-    whole = whole_number(given.get("sec", 0), f"sec of {name!r}", -(2**31), 2**31 - 1, StateError)
-    rest = whole_number(given.get("nanosec", 0), f"nanosec of {name!r}", 0, 10**9 - 1, StateError)
-    return (whole * 10**9 + rest) / 10**9
+    content = {} if message.get(name) is None else field(message, name)
+    full = whole_number(content.get("sec", 0), f"sec of {name!r}", -(2**31), 2**31 - 1, StateError)
+    rest = whole_number(content.get("nanosec", 0), f"nanosec of {name!r}", 0, 10**9 - 1, StateError)
+    return (full * 10**9 + rest) / 10**9
 
 
 def place(value: Pose) -> dict[str, Any]:
@@ -105,15 +105,15 @@ def read_place(message: Any, what: str) -> Pose:
 
 def field(message: Any, name: str) -> dict[str, Any]:
     """A nested message, which must be there."""
-    given = message.get(name) if isinstance(message, dict) else None
-    if not isinstance(given, dict):
-        raise StateError(f"the message has no {name!r}, or it is no message itself: {given!r:.60}.")
-    return given
+    content = message.get(name) if isinstance(message, dict) else None
+    if not isinstance(content, dict):
+        raise StateError(f"the message has no {name!r}, or it is no message itself: {content!r:.60}.")
+    return content
 
 
 def _vector(message: dict[str, Any], name: str) -> Array:
-    given = field(message, name)
-    return finite([given.get(k, 0.0) for k in "xyz"], (3,), name, StateError)
+    content = field(message, name)
+    return finite([content.get(k, 0.0) for k in "xyz"], (3,), name, StateError)
 
 
 def _xyz(numbers: Any) -> dict[str, float]:

@@ -43,20 +43,20 @@ def reserve(points: Any, normals: Any, friction: Any, gravity: Any, center: Any 
     middle = p.mean(axis=0)
     size = float(np.linalg.norm(p - middle, axis=1).max()) or 1.0
     if center is None:  # unknowns: where c is along the axes, in sizes of the stance
-        c, where = np.zeros(3), np.concatenate([np.zeros((3, 2)), np.cross(axes, down).T])
+        c, shift = np.zeros(3), np.concatenate([np.zeros((3, 2)), np.cross(axes, down).T])
     else:
-        c, where = (finite(center, (3,), "the centre of mass", StateError) - middle) / size, np.zeros((6, 0))
-    forces, G, h, rays, cones = _cones((p - middle) / size, n, stuck(mu), where.shape[1])
-    A = np.concatenate([forces, where, np.zeros((6, 1))], axis=1)  # the last unknown is t
+        c, shift = (finite(center, (3,), "the centre of mass", StateError) - middle) / size, np.zeros((6, 0))
+    forces, G, h, rays, cones = _cones((p - middle) / size, n, stuck(mu), shift.shape[1])
+    A = np.concatenate([forces, shift, np.zeros((6, 1))], axis=1)  # the last unknown is t
     b = -np.concatenate([down, np.cross(c, down)])
     most = finite_or_refused(np.array(np.linalg.norm(b)), "the moment of the weight of a robot about its contacts")
     U, values, V = np.linalg.svd(A, full_matrices=False)
-    known = values > _RANK * values[0]
-    U = U[:, known]
+    nonzero = values > _RANK * values[0]
+    U = U[:, nonzero]
     if np.linalg.norm(b - U @ (U.T @ b)) > ROUNDING * most:
         return -np.inf
-    found = cone_program(-np.eye(A.shape[1])[-1], V[known], U.T @ b / values[known], G, h, rays, cones)
-    return float(found.x[-1])
+    solution = cone_program(-np.eye(A.shape[1])[-1], V[nonzero], U.T @ b / values[nonzero], G, h, rays, cones)
+    return float(solution.x[-1])
 
 
 def _cones(p: Array, n: Array, mu: Array, more: int) -> tuple[Array, Array, Array, int, list[int]]:
@@ -68,13 +68,13 @@ def _cones(p: Array, n: Array, mu: Array, more: int) -> tuple[Array, Array, Arra
     count = int(np.where(mu > 0.0, 3, 1).sum()) + more + 1
     for point, normal, each in zip(p, n, mu, strict=True):
         unit = np.minimum(1.0, each)  # of forces along the ground: columns are of about one size
-        own = [normal, *(unit * tangents(normal))] if each > 0.0 else [normal]
-        rows = np.zeros((len(own), count))
+        directions = [normal, *(unit * tangents(normal))] if each > 0.0 else [normal]
+        rows = np.zeros((len(directions), count))
         rows[0, len(columns)], rows[0, -1] = 1.0, -1.0
-        for i in range(1, len(own)):
+        for i in range(1, len(directions)):
             rows[i, len(columns) + i] = unit / each
         (round_ if each > 0.0 else flat).append(rows)
-        columns += [np.concatenate([x, np.cross(point, x)]) for x in own]
+        columns += [np.concatenate([x, np.cross(point, x)]) for x in directions]
     last = np.zeros((1, count))
     last[0, -1] = -1.0
     G = -np.concatenate([last, *flat, *round_])

@@ -147,10 +147,10 @@ def standing_region(
     bounds = [(0.0, None)] * len(rays) + [(None, None)] * 2
 
     def farthest(direction: Array) -> Array | None:
-        found = _solved(np.concatenate([np.zeros(len(rays)), -direction]), balance, right, bounds)
-        if found.status == 3:
+        solution = _solved(np.concatenate([np.zeros(len(rays)), -direction]), balance, right, bounds)
+        if solution.status == 3:
             raise StateError("the region has no end: contacts face each other and hold the robot wherever its mass is.")
-        return None if found.status == 2 else np.asarray(found.x[-2:])
+        return None if solution.status == 2 else np.asarray(solution.x[-2:])
 
     return Region(_polygon(farthest) * size + axes @ middle, axes)
 
@@ -162,20 +162,20 @@ def _solved(cost: Array, A: Array, b: Array, bounds: list[Any]) -> Any:
     than rounding there is none, and else the equations are taken as far as they hold.
     """
     for presolve in (True, False):  # before it a program without end may look like one without an answer
-        found = _linear(cost, A, b, bounds, presolve)
-        if found.status in (0, 2, 3):
-            return found
+        solution = _linear(cost, A, b, bounds, presolve)
+        if solution.status in (0, 2, 3):
+            return solution
     slack = np.concatenate([A, np.eye(len(b)), -np.eye(len(b))], axis=1)
     more = np.concatenate([np.zeros(len(cost)), np.ones(2 * len(b))])
-    left = _linear(more, slack, b, [*bounds, *[(0.0, None)] * (2 * len(b))])
-    if left.status == 0 and left.fun > 10.0 * _WITHIN:
-        left.status = 2
-        return left
-    if left.status == 0:
-        found = _linear(cost, A, A @ left.x[: len(cost)], bounds)
-        if found.status in (0, 3):
-            return found
-    raise ConvergenceError(f"the region of the centre of mass was not found: {found.message:.160}")
+    relaxed = _linear(more, slack, b, [*bounds, *[(0.0, None)] * (2 * len(b))])
+    if relaxed.status == 0 and relaxed.fun > 10.0 * _WITHIN:
+        relaxed.status = 2
+        return relaxed
+    if relaxed.status == 0:
+        solution = _linear(cost, A, A @ relaxed.x[: len(cost)], bounds)
+        if solution.status in (0, 3):
+            return solution
+    raise ConvergenceError(f"the region of the centre of mass was not found: {solution.message:.160}")
 
 
 def _linear(cost: Array, A: Array, b: Array, bounds: list[Any], presolve: bool = True) -> Any:
@@ -251,10 +251,10 @@ def hull(points: Array) -> tuple[Array, Any]:
 def _polygon(farthest: Callable[[Array], Array | None]) -> Array:
     """The convex polygon whose farthest point in every direction a function gives: edges are looked beyond until none
     gives more. Its size is about one."""
-    found = [farthest(np.array([np.cos(a), np.sin(a)])) for a in (0.1, 2.2, 4.3)]
-    if any(x is None for x in found):
+    corner_points = [farthest(np.array([np.cos(a), np.sin(a)])) for a in (0.1, 2.2, 4.3)]
+    if any(x is None for x in corner_points):
         return np.zeros((0, 2))
-    corners = hull(np.array(found))[0]
+    corners = hull(np.array(corner_points))[0]
     done: set[tuple[float, ...]] = set()
     for _ in range(_MOST):
         edges = list(zip(corners, np.roll(corners, -1, axis=0), strict=True)) if len(corners) > 1 else []

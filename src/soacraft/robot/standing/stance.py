@@ -130,16 +130,16 @@ def stance(
     frames = [mb.frame(x) for x in ([feet] if named is None else named)]
     if not frames or len(set(frames)) != len(frames):
         raise StateError("a robot stands on one foot or more, each named once.")
-    for given, what in ((friction, "friction"), (normal, "normal"), (corners, "corners")):
-        _refuse_unknown(mb, frames, given, what)
+    for option, what in ((friction, "friction"), (normal, "normal"), (corners, "corners")):
+        _refuse_unknown(mb, frames, option, what)
     g = np.asarray(mb.gravity)
     if not g.any():
         raise StateError(f"{mb.name!r} has no gravity, so nothing stands.")
     state = mb.state(q)
     points, normals, mus, of = [], [], [], []
     for i, frame in enumerate(frames):
-        told = _of_foot(normal, frame, mb)
-        n = -g if told is None else finite(told, (3,), f"the normal at {frame.full_name!r}", StateError)
+        of_foot = _of_foot(normal, frame, mb)
+        n = -g if of_foot is None else finite(of_foot, (3,), f"the normal at {frame.full_name!r}", StateError)
         if not n.any():
             raise StateError(f"the normal at {frame.full_name!r} is zero.")
         n = n / np.abs(n).max()  # no overflow or underflow in the norm
@@ -158,17 +158,17 @@ def stance(
     )  # fmt: skip
 
 
-def _refuse_unknown(mb: Multibody, frames: list[Frame], given: Any, what: str) -> None:
-    if isinstance(given, Mapping):
-        for name in given:
+def _refuse_unknown(mb: Multibody, frames: list[Frame], option: Any, what: str) -> None:
+    if isinstance(option, Mapping):
+        for name in option:
             if mb.frame(name) not in frames:
                 raise StateError(f"{what} names {mb.frame(name).full_name!r}, which is none of the feet.")
 
 
-def _of_foot(given: Any, frame: Frame, mb: Multibody) -> Any:
-    if not isinstance(given, Mapping):
-        return given
-    for name, x in given.items():
+def _of_foot(option: Any, frame: Frame, mb: Multibody) -> Any:
+    if not isinstance(option, Mapping):
+        return option
+    for name, x in option.items():
         if mb.frame(name) is frame:
             return x
     return None
@@ -178,41 +178,41 @@ def _touching(mb: Multibody, frame: Frame, pose: Pose, n: Array, corners: Any) -
     """The points of a foot that touch the ground, (k, 3) in inertial axes."""
     R, at = np.asarray(pose.rotation), np.asarray(pose.translation)
     if corners is not None:
-        own = finite(corners, (None, 3), f"corners of {frame.full_name!r}", StateError)
-        if not len(own):
+        corner_points = finite(corners, (None, 3), f"corners of {frame.full_name!r}", StateError)
+        if not len(corner_points):
             raise StateError(f"corners of {frame.full_name!r} are none.")
-        return np.asarray(own @ R.T + at)
+        return np.asarray(corner_points @ R.T + at)
     if not isinstance(frame, Body):
         return at[None]
     shapes = [x for x in frame.geometries if x.role != "visual" and x.kind != "plane"]
     if not shapes:
         raise StateError(f"{frame.full_name!r} has no collision shape: give its corners, or name a node of it.")
     down = -R.T @ n
-    found = np.concatenate([lowest(x, down, frame.full_name) for x in shapes]) @ R.T + at
-    height = found @ n
-    return np.asarray(found[height <= height.min() + TOUCHES * length_of(mb)])
+    points = np.concatenate([lowest(x, down, frame.full_name) for x in shapes]) @ R.T + at
+    height = points @ n
+    return np.asarray(points[height <= height.min() + TOUCHES * length_of(mb)])
 
 
-def lowest(shape: Geometry, down: Array, where: str) -> Array:
+def lowest(shape: Geometry, down: Array, foot: str) -> Array:
     """Points of a shape among which the lowest are, (k, 3) in the axes of its body; `down` a unit vector in these."""
     R, at = np.asarray(shape.pose.rotation), np.asarray(shape.pose.translation)
     d = R.T @ down
     if shape.kind == "box":
-        own = 0.5 * np.array(list(product((-1.0, 1.0), repeat=3))) * shape.size
+        points = 0.5 * np.array(list(product((-1.0, 1.0), repeat=3))) * shape.size
     elif shape.kind == "sphere":
-        own = shape.size[0] * d[None]
+        points = shape.size[0] * d[None]
     elif shape.kind == "capsule":
         radius, length = shape.size
-        own = radius * d + 0.5 * length * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
+        points = radius * d + 0.5 * length * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
     elif shape.kind == "ellipsoid":
         radii = np.array(shape.size)
-        own = (radii**2 * d / np.linalg.norm(radii * d))[None]
+        points = (radii**2 * d / np.linalg.norm(radii * d))[None]
     elif shape.kind == "cylinder":
         radius, length = shape.size
         angle = 2.0 * np.pi * np.arange(_RIM) / _RIM + float(np.arctan2(d[1], d[0]))  # one of them is the lowest
         rim = radius * np.column_stack([np.cos(angle), np.sin(angle)])
-        own = np.concatenate([np.column_stack([rim, np.full(_RIM, z)]) for z in (-0.5 * length, 0.5 * length)])
+        points = np.concatenate([np.column_stack([rim, np.full(_RIM, z)]) for z in (-0.5 * length, 0.5 * length)])
     else:
-        raise StateError(f"{where!r} has a shape of the kind {shape.kind!r}, whose lowest points are not known here: "
+        raise StateError(f"{foot!r} has a shape of the kind {shape.kind!r}, whose lowest points are not known here: "
                          "give corners=.")  # fmt: skip
-    return np.asarray(own @ R.T + at)
+    return np.asarray(points @ R.T + at)

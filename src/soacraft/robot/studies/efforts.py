@@ -32,12 +32,12 @@ class Efforts(NamedTuple):
         return np.asarray(np.where(force == 0.0, 0.0, part))
 
 
-def efforts_of(mb: Multibody, given: Any = None, held: Held | None = None) -> Efforts:
+def efforts_of(mb: Multibody, wanted: Any = None, held: Held | None = None) -> Efforts:
     """Limits of force by dof: `limits.effort` of the hinges and, where a single actuator drives a dof, the range of its
-    force. `given` takes their place: a number, one for each dof, or {dof: number or (lower, upper)} for some.
+    force. `wanted` takes their place: a number, one for each dof, or {dof: number or (lower, upper)} for some.
 
     Actuated dofs have motors (`model.states.dof_sets`), `held` being what the robot holds; in a closed chain without
-    actuators those that `given` names.
+    actuators those that `wanted` names.
 
     >>> import soacraft as sc
     >>> efforts_of(sc.load("panda")).upper
@@ -56,11 +56,11 @@ def efforts_of(mb: Multibody, given: Any = None, held: Held | None = None) -> Ef
         driven = [names.index(x) for x in actuator.gears if x in names]
         for i in driven:
             by_dof.setdefault(i, []).append(actuator)
-    for i, mine in by_dof.items():
-        if len(mine) == 1 and len(mine[0].gears) == 1 and not unknown_law(mine[0]):
-            lower[i], upper[i] = _cut(Law(mb, mine[0]), i, lower[i], upper[i])
-    if given is not None:
-        _replace(mb, given, lower, upper, motors)
+    for i, of_dof in by_dof.items():
+        if len(of_dof) == 1 and len(of_dof[0].gears) == 1 and not unknown_law(of_dof[0]):
+            lower[i], upper[i] = _cut(Law(mb, of_dof[0]), i, lower[i], upper[i])
+    if wanted is not None:
+        _replace(mb, wanted, lower, upper, motors)
     return Efforts(lower, upper, motors)
 
 
@@ -76,10 +76,10 @@ def _cut(law: Law, i: int, lower: float, upper: float) -> tuple[float, float]:
     return max(low, lower), min(high, upper)
 
 
-def _replace(mb: Multibody, given: Any, lower: Array, upper: Array, motors: Flags) -> None:
-    if not isinstance(given, Mapping):
+def _replace(mb: Multibody, wanted: Any, lower: Array, upper: Array, motors: Flags) -> None:
+    if not isinstance(wanted, Mapping):
         what = f"efforts of {mb.name!r}"
-        size = finite(in_graph_order(mb, given, what), (...,), what, StateError)
+        size = finite(in_graph_order(mb, wanted, what), (...,), what, StateError)
         if size.shape not in ((), (mb.nv,)):
             raise StateError(f"efforts of {mb.name!r} are one number, {mb.nv}, or a mapping; got {size.shape}.")
         if (size < 0.0).any():
@@ -87,7 +87,7 @@ def _replace(mb: Multibody, given: Any, lower: Array, upper: Array, motors: Flag
         size = np.broadcast_to(size, (mb.nv,))
         upper[motors], lower[motors] = size[motors], -size[motors]
         return
-    for name, value in given.items():
+    for name, value in wanted.items():
         if name not in mb.dof_names:
             raise StateError(f"{mb.name!r} has no dof {name!r:.60}{near(str(name), mb.dof_names)}")
         i = mb.dof_names.index(name)

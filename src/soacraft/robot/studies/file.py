@@ -20,7 +20,7 @@ from soacraft.errors import ModelFileError, StateError, near
 from soacraft.files.native import write_bytes
 from soacraft.robot.studies.study import KINDS, Column, Flags, Study, Whole
 from soacraft.sim.runs.log import h5py_module, versions
-from soacraft.sim.runs.reading import Group
+from soacraft.sim.runs.log_reader import Group
 from soacraft.spatial.checks import Array
 
 FORMAT = "soacraft study 1"
@@ -80,10 +80,10 @@ def load(path: str | PathLike[str]) -> Any:
         raise ModelFileError(f"the study {str(place)!r} cannot be read, it is damaged: {problem}.") from None
 
 
-def _read(made: type[Study], at: Group) -> Study:
-    known: dict[str, int] = {}
+def _read(kind_of_study: type[Study], at: Group) -> Study:
+    lengths: dict[str, int] = {}
     values: dict[str, Any] = {}
-    for name, (kind, column) in made.columns().items():
+    for name, (kind, column) in kind_of_study.columns().items():
         if kind is str or kind == tuple[str, ...]:
             texts = at.texts(name)
             if sum(map(len, texts)) > _LONGEST or (kind is str and len(texts) != 1):
@@ -95,8 +95,8 @@ def _read(made: type[Study], at: Group) -> Study:
             array = _numbers(at, name, letter, len(column.axes))
             shape = array.shape
             values[name] = array if kind in (Flags, Whole, Array) else kind(array[()])
-        _agree(at, name, column, shape, known)
-    return made(**values)
+        _agree(at, name, column, shape, lengths)
+    return kind_of_study(**values)
 
 
 def _numbers(at: Group, name: str, letter: str, dims: int) -> Any:
@@ -106,11 +106,11 @@ def _numbers(at: Group, name: str, letter: str, dims: int) -> Any:
     return np.asarray(data[()], dtype={"u": np.bool_, "i": np.int64, "f": np.float64}[letter])
 
 
-def _agree(at: Group, name: str, column: Column, shape: tuple[int, ...], known: dict[str, int]) -> None:
+def _agree(at: Group, name: str, column: Column, shape: tuple[int, ...], lengths: dict[str, int]) -> None:
     if len(shape) != len(column.axes):
         raise at.fault(f"{name!r} has {len(shape)} axes, not {len(column.axes)}")
     for axis, length in zip(column.axes, shape, strict=True):
-        wanted = axis if isinstance(axis, int) else known.setdefault(axis, length)
+        wanted = axis if isinstance(axis, int) else lengths.setdefault(axis, length)
         if wanted != length:
             raise at.fault(f"{name!r} has {length} {axis}, not {wanted}")
 

@@ -139,10 +139,10 @@ def gait(
         raise StateError(f"a gait is of a Robot, got {robot!r:.60}.")
     mb = robot.mb
     way = read_motion(mb, motion, t)
-    given = None if isinstance(feet, str) else listed(feet)
-    if given is None:
+    chosen = None if isinstance(feet, str) else listed(feet)
+    if chosen is None:
         raise StateError(f"feet of a gait are bodies or nodes, a list of them; got {feet!r:.60}.")
-    names = [mb.frame(x).full_name for x in given]
+    names = [mb.frame(x).full_name for x in chosen]
     down = _contact(mb, motion, names, contact, len(way.t))
     limits = efforts_of(mb, efforts, held_of(robot))
     g = np.asarray(mb.gravity)
@@ -238,8 +238,8 @@ def _torques(
     return force, held
 
 
-def _some(given: Any, names: list[str]) -> Any:
-    return {n: given[n] for n in names if n in given} if isinstance(given, dict) else given
+def _some(option: Any, names: list[str]) -> Any:
+    return {n: option[n] for n in names if n in option} if isinstance(option, dict) else option
 
 
 def _points(robot: Robot, q: Array, names: list[str], down: Any, friction: Any, corners: Any) -> Array:

@@ -99,22 +99,22 @@ def limit(
     if not end > start:
         raise StateError(f"{parameter} goes from {start:g} up to {end:g}: give the lower end first.")
     x = np.linspace(start, end, whole_number(samples, "samples", 2, MOST))
-    told: list[Mapping[str, tuple[float, str]]] = []
+    margins_at: list[Mapping[str, tuple[float, str]]] = []
     with Bar(f"limit of {parameter}", 0, len(x), progress) as bar:
         for i, each in enumerate(x):
-            told.append(judge(float(each)))
+            margins_at.append(judge(float(each)))
             bar.at(i + 1)
-    names = tuple(dict.fromkeys(n for row in told for n in row))
-    values = np.array([[row[n][0] if n in row else np.nan for n in names] for row in told]).reshape(len(x), -1)
-    holds = [_holds(row) for row in told]
-    intervals, ends = _intervals(judge, x, holds, told)
+    names = tuple(dict.fromkeys(n for row in margins_at for n in row))
+    values = np.array([[row[n][0] if n in row else np.nan for n in names] for row in margins_at]).reshape(len(x), -1)
+    holds = [_holds(row) for row in margins_at]
+    intervals, ends = _intervals(judge, x, holds, margins_at)
     most, binding, why = np.nan, "", ""
     if holds[0]:
         most = float(intervals[0][1])
         if ends[0] is not None:
             binding, why = ends[0]
     else:
-        binding, why = _worst(told[0])
+        binding, why = _worst(margins_at[0])
     return Limit(
         parameter, unit, x, names, values, np.array(intervals).reshape(-1, 2),
         tuple("" if e is None else " ".join(filter(None, e)) for e in ends), most, binding, why,
@@ -128,15 +128,15 @@ def _judge(margins: Any) -> Judge:
         raise StateError(f"margins are functions of the parameter by name, got {margins!r:.60}.")
 
     def judged(x: float) -> dict[str, tuple[float, str]]:
-        found = {}
+        read = {}
         for name, f in margins.items():
             got = f(x)
             value, word = got if isinstance(got, tuple) else (got, "")
             value = float(value)
             if np.isnan(value):
                 raise StateError(f"margin {name!r} is not a number at {x:.6g}.")
-            found[str(name)] = value, str(word)
-        return found
+            read[str(name)] = value, str(word)
+        return read
 
     return judged
 
@@ -163,26 +163,26 @@ def _bracket(judge: Judge, start: float) -> float:
 
 
 def _intervals(
-    judge: Judge, x: Array, holds: list[bool], told: list[Mapping[str, tuple[float, str]]]
+    judge: Judge, x: Array, holds: list[bool], margins: list[Mapping[str, tuple[float, str]]]
 ) -> tuple[list[tuple[float, float]], list[tuple[str, str] | None]]:
-    found: list[tuple[float, float]] = []
+    intervals: list[tuple[float, float]] = []
     ends: list[tuple[str, str] | None] = []
     begin = float(x[0]) if holds[0] else None
     for i in range(1, len(x)):
         if holds[i] == holds[i - 1]:
             continue
-        inside, row = _crossing(judge, x[i - 1 : i + 1], holds[i - 1], told[i] if holds[i - 1] else told[i - 1])
+        inside, row = _crossing(judge, x[i - 1 : i + 1], holds[i - 1], margins[i] if holds[i - 1] else margins[i - 1])
         if holds[i - 1]:
             assert begin is not None
-            found.append((begin, inside))
+            intervals.append((begin, inside))
             ends.append(_worst(row))
             begin = None
         else:
             begin = inside
     if begin is not None:
-        found.append((begin, float(x[-1])))
+        intervals.append((begin, float(x[-1])))
         ends.append(None)
-    return found, ends
+    return intervals, ends
 
 
 def _crossing(

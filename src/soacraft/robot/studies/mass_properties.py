@@ -110,9 +110,9 @@ def mass_properties(
     c = p + np.einsum("kbij,bj->kbi", R, np.array([x.inertia.com for x in chosen]))
     com = np.einsum("b,kbi->ki", m, c) / m.sum()
     r = c - com[:, None]
-    own = R @ np.array([x.inertia.moment for x in chosen]) @ R.mT
+    moments = R @ np.array([x.inertia.moment for x in chosen]) @ R.mT
     far = np.einsum("b,kbi,kbj->kij", m, r, r)
-    inertia = own.sum(axis=1) + np.trace(far, axis1=1, axis2=2)[:, None, None] * np.eye(3) - far
+    inertia = moments.sum(axis=1) + np.trace(far, axis1=1, axis2=2)[:, None, None] * np.eye(3) - far
     inertia = 0.5 * (inertia + inertia.mT)
     principal, axes = np.linalg.eigh(inertia)
     axes[:, :, 2] *= np.sign(np.linalg.det(axes))[:, None]
@@ -135,8 +135,8 @@ def _chosen(robot: Any, mb: Multibody, bodies: Any) -> list[Body]:
             raise StateError(f"{mb.name!r} holds nothing.")
         bodies = list(held)
     names = [bodies] if isinstance(bodies, str | Body) else list(bodies)
-    found = [mb.frame(x) for x in names]
-    for x in found:
+    frames = [mb.frame(x) for x in names]
+    for x in frames:
         if not isinstance(x, Body):
             raise StateError(f"mass is that of bodies, and {x.full_name!r} is none.")
-    return [x for x in dict.fromkeys(found) if isinstance(x, Body)]
+    return [x for x in dict.fromkeys(frames) if isinstance(x, Body)]

@@ -119,10 +119,10 @@ def forces_of(
         size = IDLE * np.maximum(weights(mb), np.abs(force).max(initial=0.0))
         wrong = (np.abs(force) > size) & idle
         if wrong.any():
-            where = np.unravel_index(int(np.argmax(np.abs(force) * wrong / size)), force.shape)
+            worst = np.unravel_index(int(np.argmax(np.abs(force) * wrong / size)), force.shape)
             raise StateError(
-                f"dof {mb.dof_names[where[-1]]!r} of {mb.name!r} has no motor, and the motion takes a force of "
-                f"{force[where]:.4g} there: give the wrenches of the contacts with f_ext=, or a motor with efforts=."
+                f"dof {mb.dof_names[worst[-1]]!r} of {mb.name!r} has no motor, and the motion takes a force of "
+                f"{force[worst]:.4g} there: give the wrenches of the contacts with f_ext=, or a motor with efforts=."
             )
         force[..., idle] = 0.0
     return force

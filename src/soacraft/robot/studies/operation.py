@@ -58,20 +58,20 @@ class Margins:
         contacts: Contacts | None = None,
         world: Any = None,
     ) -> None:
-        given = model_of(robot)
+        model = model_of(robot)
         if contacts is not None and not isinstance(contacts, Contacts):
             raise StateError(f"contacts= is sc.robot.study.Contacts(points), got {contacts!r:.60}.")
         if world is not None and (not isinstance(robot, Robot) or getattr(world, "robot", None) is not robot):
             raise StateError(f"world= is a World around this robot, got {world!r:.60}.")
-        self._mb = given.copy()  # whose gravity may be turned
-        self._gravity = np.array(given.gravity)
+        self._mb = model.copy()  # whose gravity may be turned
+        self._gravity = np.array(model.gravity)
         self._operation, self._world, self._robot = operation, world, Robot(self._mb)
         if contacts is not None:  # of the copy; the ground stays where it is when gravity is turned
-            contacts = replace(contacts, normal=contacts.normal_of(given))
+            contacts = replace(contacts, normal=contacts.normal_of(model))
             if contacts.by_name:
-                contacts = replace(contacts, feet=[given.frame(x).full_name for x in contacts.feet])
+                contacts = replace(contacts, feet=[model.frame(x).full_name for x in contacts.feet])
         self._contacts = contacts
-        self._tip = None if tip is None else self._mb.frame(given.frame(tip).full_name)
+        self._tip = None if tip is None else self._mb.frame(model.frame(tip).full_name)
         self._com = finite(com, (3,), "com of the payload", StateError)
         self._limits = efforts_of(self._mb, efforts, held_of(robot))
         self._fast = by_dof(self._mb, "velocity")
@@ -94,15 +94,15 @@ class Margins:
         if does.mass and self._tip is None:
             raise StateError("a mass is held at tip=: say where.")
         mb.gravity = self._gravity if does.gravity is None else does.gravity
-        found: dict[str, tuple[float, str]] = {}
+        margins: dict[str, tuple[float, str]] = {}
         if self._contacts is not None:
-            found.update(self._stability(q, v, vdot, does.mass))
-        if "standing" not in found or found["standing"][0] >= 0.0:
-            found.update(self._torque(q, v, vdot, does.mass))
-        found["speed"] = self._speed(v)
+            margins.update(self._stability(q, v, vdot, does.mass))
+        if "standing" not in margins or margins["standing"][0] >= 0.0:
+            margins.update(self._torque(q, v, vdot, does.mass))
+        margins["speed"] = self._speed(v)
         if self._world is not None:
-            found["collision"] = self._collision(q)
-        return found
+            margins["collision"] = self._collision(q)
+        return margins
 
     # -- one margin each -----------------------------------------------------------------------------------------
 
@@ -159,10 +159,10 @@ class Margins:
             return {"standing": (-np.inf, "nothing presses on the ground")}
         polygon = _each(lambda t: support_polygon(t.points, mb.gravity))
         z = ground.zero_moment_point(rows[0].points[0], up)
-        told = [_inside(polygon(t), x, "support polygon") for t, x in zip(rows, z, strict=True)]
+        inside = [_inside(polygon(t), x, "support polygon") for t, x in zip(rows, z, strict=True)]
         across = np.linalg.norm(ground.force - pressed[:, None] * up, axis=1)
-        left = min(float(t.friction.min()) for t in rows) - float((across / pressed).max())
-        return {"standing": min(told, key=lambda x: x[0]), "friction": (left, "the feet slide")}
+        friction = min(float(t.friction.min()) for t in rows) - float((across / pressed).max())
+        return {"standing": min(inside, key=lambda x: x[0]), "friction": (friction, "the feet slide")}
 
     def _collision(self, q: Array) -> tuple[float, str]:
         rows = self._world.distances(q)
@@ -184,10 +184,10 @@ def _at_rest(rows: list[Touching], centers: Array, gravity: Array) -> tuple[floa
     zero where the cones hold it and the pyramids do not. Pyramids alone decide where a cone program is not solved.
     """
     region = _each(lambda t: standing_region(t.points, t.normals, t.friction, gravity, sides=SIDES))
-    told = [(*_inside(region(t), c, "region"), t, c) for t, c in zip(rows, centers, strict=True)]
-    told.sort(key=lambda x: x[0])
+    margins = [(*_inside(region(t), c, "region"), t, c) for t, c in zip(rows, centers, strict=True)]
+    margins.sort(key=lambda x: x[0])
     least = np.inf, ""
-    for margin, word, t, c in told:
+    for margin, word, t, c in margins:
         spread = np.linalg.svd(t.points - t.points.mean(axis=0), compute_uv=False)
         if margin > SURE * spread[0]:
             return min(least, (margin, word), key=lambda x: x[0])
@@ -221,13 +221,13 @@ def _require_level(rows: list[Touching], up: Array) -> None:
 
 def _each(make: Callable[[Touching], Region]) -> Callable[[Touching], Region]:
     """The region of contacts; of the same points only once."""
-    known: dict[bytes, Region] = {}
+    regions: dict[bytes, Region] = {}
 
     def found(touching: Touching) -> Region:
         key = touching.points.tobytes()
-        if key not in known:
-            known[key] = make(touching)
-        return known[key]
+        if key not in regions:
+            regions[key] = make(touching)
+        return regions[key]
 
     return found
 

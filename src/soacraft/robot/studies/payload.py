@@ -60,23 +60,23 @@ class Payload(Study, kind="payload"):
         """Table by dof that binds: the number of configurations, and the least and the largest mass there."""
         rows: list[tuple[Any, ...]] = []
         for i in [*range(len(self.dofs)), -1]:
-            mine = self.most[(self.binding == i) & ~np.isnan(self.most)]
-            if len(mine):
-                rows.append((self.dofs[i] if i >= 0 else "none", len(mine), float(mine.min()), float(mine.max())))
+            masses = self.most[(self.binding == i) & ~np.isnan(self.most)]
+            if len(masses):
+                rows.append((self.dofs[i] if i >= 0 else "none", len(masses), float(masses.min()), float(masses.max())))
         lost = np.isnan(self.most)
         if lost.any():
             rows.append(("holds nothing", int(lost.sum()), np.nan, np.nan))
         return Table(("binding", "configurations", "least [kg]", "most [kg]"), rows)
 
     def __repr__(self) -> str:
-        kept = self.most[~np.isnan(self.most)]
-        if not len(kept):
+        masses = self.most[~np.isnan(self.most)]
+        if not len(masses):
             return f"Payload of {self.limb!r}: it holds at none of {len(self.most)} configurations"
         i = int(np.nanargmin(self.most))
         by = f", bound by {self.dofs[self.binding[i]]!r}" if self.binding[i] >= 0 else ""
-        lost = f"; {len(self.most) - len(kept)} do not hold at all" if len(kept) < len(self.most) else ""
+        lost = f"; {len(self.most) - len(masses)} do not hold at all" if len(masses) < len(self.most) else ""
         return (
-            f"Payload of {self.limb!r} at {len(self.most)} configurations: {kept.min():.4g} to {kept.max():.4g} kg"
+            f"Payload of {self.limb!r} at {len(self.most)} configurations: {masses.min():.4g} to {masses.max():.4g} kg"
             f"{by} at the least{lost}"
         )
 
@@ -116,21 +116,21 @@ def payload(
         if tied:
             raise StateError(f"limb {limb.name!r} has loops or couplings: give configurations at which they close.")
         q = sampled(limb, read_seed(seed, "the seed of payload"), whole_number(samples, "samples", 1))
-    given = limb.read_q(q, (None, limb.nq))
-    v, vdot = (_rates(limb, x, n, len(given)) for x, n in ((v, "v"), (vdot, "vdot")))
+    configurations = limb.read_q(q, (None, limb.nq))
+    v, vdot = (_rates(limb, x, n, len(configurations)) for x, n in ((v, "v"), (vdot, "vdot")))
     c = finite(com, (3,), "com of the payload", StateError)
     limits = efforts_of(mb, efforts, limb.robot.held)
     here = np.flatnonzero(limits.motors) if tied else limb.v_places
     if np.isinf(limits.upper[here]).all() and np.isinf(limits.lower[here]).all():
         raise StateError(f"no motor of limb {limb.name!r} has a limit of effort: give efforts=.")
     if tied:
-        T0, T1 = (x[:, here] for x in _closed(limb, limb.of_robot(given), v, vdot, c, limits))
+        T0, T1 = (x[:, here] for x in _closed(limb, limb.of_robot(configurations), v, vdot, c, limits))
     else:
-        T0, T1 = _open(limb, given, v, vdot, c)
-    position = limb.true_pose(given).translation
+        T0, T1 = _open(limb, configurations, v, vdot, c)
+    position = limb.true_pose(configurations).translation
     low, high, binding = masses(T0, T1, limits.lower[here], limits.upper[here])
     names = tuple(mb.dof_names[i] for i in here)
-    return Payload(limb.name, limb.tip.full_name, names, given, np.array(position), high, low, binding, T0, T1)
+    return Payload(limb.name, limb.tip.full_name, names, configurations, np.array(position), high, low, binding, T0, T1)
 
 
 def masses(T0: Array, T1: Array, lower: Array, upper: Array) -> tuple[Array, Array, Whole]:
@@ -157,14 +157,14 @@ def masses(T0: Array, T1: Array, lower: Array, upper: Array) -> tuple[Array, Arr
     return np.where(none, np.nan, least), np.where(none, np.nan, most), binding
 
 
-def _rates(limb: Limb, given: Any, name: str, count: int) -> Array:
+def _rates(limb: Limb, rates: Any, name: str, count: int) -> Array:
     """Velocities or accelerations of a limb (count, nv), zero by default; of a tied one those of the robot."""
     order = order_of([x.name for x in limb.bodies], [x.hinge.nv for x in limb.bodies])
     order = limb.robot.mb.layout.v_order if limb.data.tied else order
-    if given is None:
+    if rates is None:
         return np.zeros((count, order.size))
     what = f"{name} of {limb.name!r}"
-    return finite(in_order(given, order, what), (count, order.size), what, StateError)
+    return finite(in_order(rates, order, what), (count, order.size), what, StateError)
 
 
 def _open(limb: Limb, q: Array, v: Array, vdot: Array, c: Array) -> tuple[Array, Array]:
@@ -176,13 +176,13 @@ def _open(limb: Limb, q: Array, v: Array, vdot: Array, c: Array) -> tuple[Array,
     at = np.concatenate([np.arange(layout.hinge_q[k].start, layout.hinge_q[k].stop) for k in
                          (layout.index[b] for b in limb.bodies)])  # fmt: skip
     rest = np.concatenate([np.array(mb.q)[mb.layout.hinge_q[mb.layout.index[b]]] for b in layout.bodies])
-    whole = np.tile(rest, (len(q), 1))
-    whole[:, at] = q
+    coordinates = np.tile(rest, (len(q), 1))
+    coordinates[:, at] = q
     rates = np.zeros((2, len(q), graph.nv))
     rates[:, :, places] = v, vdot
-    empty = np.asarray(dyn.inverse_dynamics(graph, whole, rates[0], rates[1]))
-    wrench = {limb.tip: unit_weight(graph, limb.tip, whole, rates[0], rates[1], c)}
-    loaded = np.asarray(dyn.inverse_dynamics(graph, whole, rates[0], rates[1], wrench))  # linear in the wrench
+    empty = np.asarray(dyn.inverse_dynamics(graph, coordinates, rates[0], rates[1]))
+    wrench = {limb.tip: unit_weight(graph, limb.tip, coordinates, rates[0], rates[1], c)}
+    loaded = np.asarray(dyn.inverse_dynamics(graph, coordinates, rates[0], rates[1], wrench))  # linear in the wrench
     return empty[:, places], (loaded - empty)[:, places]
 
 

@@ -138,18 +138,18 @@ def reach_map(
         raise StateError(f"collisions= is a World around this robot, got {collisions!r:.60}.")
     voxels = int(np.prod(grid.counts))
     refuse_large((voxels, limb.nq + 4), "a reach map", "Take a larger spacing=, or a smaller box=.")
-    found = _Found(voxels, len(turns), limb.nq)
+    map_ = _Found(voxels, len(turns), limb.nq)
     if by == "ik":
-        _by_ik(limb, X, grid, turns, free, collisions, whole_number(seeds, "seeds", 1), threads, far, progress, found)
+        _by_ik(limb, X, grid, turns, free, collisions, whole_number(seeds, "seeds", 1), threads, far, progress, map_)
     elif by == "sampling":
         count = whole_number(samples, "samples", 1)
-        _by_sampling(limb, X, grid, turns, collisions, count, read_seed(seed, "the seed of a map"), progress, found)
+        _by_sampling(limb, X, grid, turns, collisions, count, read_seed(seed, "the seed of a map"), progress, map_)
     else:
         raise StateError(f"by={by!r:.40} is no way to make a reach map: take 'ik' or 'sampling'.")
     return ReachMap(
         limb.name, limb.base.full_name if frame is None else _name(limb, frame), by, grid.first, grid.spacing,
-        np.array(grid.counts, dtype=np.int64), turns, found.reached.sum(axis=1, dtype=np.int64),
-        np.where(found.best >= 0.0, found.best, np.nan), found.q,
+        np.array(grid.counts, dtype=np.int64), turns, map_.reached.sum(axis=1, dtype=np.int64),
+        np.where(map_.best >= 0.0, map_.best, np.nan), map_.q,
     )  # fmt: skip
 
 
@@ -199,7 +199,7 @@ def slides_of(limb: Limb, names: tuple[str, ...] | None = None) -> Flags:
 
 
 def _by_ik(limb: Limb, X: Pose, grid: Grid, turns: Array, free: Any, world: Any, seeds: int, threads: int, far: float,
-           progress: bool, found: _Found) -> None:  # fmt: skip
+           progress: bool, map_: _Found) -> None:  # fmt: skip
     within = read_tolerance(limb, free, None)
     R = X.rotation @ quaternion_to_matrix(turns)
     rows = _counted_rows(within)
@@ -219,7 +219,7 @@ def _by_ik(limb: Limb, X: Pose, grid: Grid, turns: Array, free: Any, world: Any,
                     pose = Pose.unchecked(goals[i, :9].reshape(3, 3).copy(), goals[i, 9:].copy())
                     r = limb.ik(pose, free=free, collisions=world, seeds=max(seeds, 48))
                     q[i], ok[i] = r.q, r.found
-            found.note(limb, voxel[ok], turn[ok], q[ok], rows)
+            map_.note(limb, voxel[ok], turn[ok], q[ok], rows)
             bar.at(start + len(voxel))
 
 
@@ -236,7 +236,7 @@ def _searched(limb: Limb, goals: Array, within: Array, free: Any, seeds: int, th
 
 
 def _by_sampling(limb: Limb, X: Pose, grid: Grid, turns: Array, world: Any, count: int, rng: np.random.Generator,
-                 progress: bool, found: _Found) -> None:  # fmt: skip
+                 progress: bool, map_: _Found) -> None:  # fmt: skip
     if limb.data.tied:
         raise StateError(
             f"limb {limb.name!r} has loops or couplings, so that its dofs cannot be drawn one by one: take by='ik'."
@@ -250,7 +250,7 @@ def _by_sampling(limb: Limb, X: Pose, grid: Grid, turns: Array, world: Any, coun
             voxel = np.asarray(grid.voxel_of(tip.translation))
             inside = voxel >= 0
             turn, _ = nearest_turn(turns, matrix_to_quaternion(tip.rotation[inside]))
-            found.note(limb, voxel[inside], turn, q[inside], None)
+            map_.note(limb, voxel[inside], turn, q[inside], None)
             bar.at(start + len(q))
 
 
@@ -282,13 +282,13 @@ def _frame_in_base(limb: Limb, frame: Any) -> Pose:
     if frame is None:
         return Pose()
     mb = limb.robot.mb
-    given = mb.root if frame == "inertial" else mb.frame(frame)
-    for body in chain(given, limb.base).bodies:
+    wanted = mb.root if frame == "inertial" else mb.frame(frame)
+    for body in chain(wanted, limb.base).bodies:
         if limb.data.moves[mb.layout.hinge_v[mb.layout.index[body]]].any():
             raise ModelError(
-                f"frame {given.full_name!r} moves with limb {limb.name!r}, so that no map can be drawn in it."
+                f"frame {wanted.full_name!r} moves with limb {limb.name!r}, so that no map can be drawn in it."
             )
-    return mb.pose(given, limb.base)
+    return mb.pose(wanted, limb.base)
 
 
 def _name(limb: Limb, frame: Any) -> str:

@@ -106,15 +106,15 @@ def sequence(
     rb = robot.copy()
     rb.mb.set_state(rb.mb.q, np.zeros(rb.mb.nv))
     check = _Check(rb, None if world is None else world(rb), planner, contacts, efforts, rate, simulate, dt)
-    told: list[_Found] = []
+    results: list[_Found] = []
     with Bar("sequence", 0, max(len(todo), 1), progress) as bar:
         for i, step in enumerate(todo):
-            if told and told[-1].why:
-                told.append(_Found("not looked at, since a step before it cannot be done"))
+            if results and results[-1].why:
+                results.append(_Found("not looked at, since a step before it cannot be done"))
             else:
-                told.append(check.of(step))
+                results.append(check.of(step))
             bar.at(i + 1)
-    return _report(robot.mb.name, [str(x) for x in todo], told)
+    return _report(robot.mb.name, [str(x) for x in todo], results)
 
 
 class _Check:
@@ -131,33 +131,33 @@ class _Check:
 
     def of(self, step: Move | Grasp | Ungrasp | Wait) -> _Found:
         """Findings about a step; the robot has done it where there is no reason against it."""
-        found = _Found()
+        result = _Found()
         if isinstance(step, Move):
-            self._move(step, found)
+            self._move(step, result)
         elif isinstance(step, Wait):
-            self._wait(step, found)
+            self._wait(step, result)
         else:
-            self._hold(step, found)
-        return found
+            self._hold(step, result)
+        return result
 
     # -- moves ---------------------------------------------------------------------------------------------------
 
-    def _move(self, step: Move, found: _Found) -> None:
+    def _move(self, step: Move, result: _Found) -> None:
         mb = self.robot.mb
-        goal, found.why = self._goal(step)
-        if found.why:
+        goal, result.why = self._goal(step)
+        if result.why:
             return
-        found.why = _beyond(mb, goal)
-        if found.why:
+        result.why = _beyond(mb, goal)
+        if result.why:
             return
-        way = self._way(np.array(mb.q), goal, found)
+        way = self._way(np.array(mb.q), goal, result)
         if way is None:
             return
-        told = step.duration
-        duration = self._duration(way) if told is None else float(finite(told, (), "duration of a move", StateError))
+        asked = step.duration
+        duration = self._duration(way) if asked is None else float(finite(asked, (), "duration of a move", StateError))
         if not duration > 0.0:
             raise StateError(f"the duration of a move must be positive, got {step.duration!r:.40}.")
-        found.duration = duration
+        result.duration = duration
         if mb.is_closed:
             t, q = np.linspace(0.0, duration, len(way)), way
             operation = Operation(q)
@@ -167,11 +167,11 @@ class _Check:
             q, v, vdot = motion.at(t)
             operation = Operation(q, v, vdot)
         names = labels_of(mb).q
-        found.path = [(float(a), dict(zip(names, map(float, b), strict=True))) for a, b in zip(t, q, strict=True)]
-        self._judge(operation, found)
-        if not found.why and self.simulate and not mb.is_closed:
-            found.error, found.why = simulated(self.robot, motion, self.efforts, self.dt, TRACKED)
-        if not found.why:
+        result.path = [(float(a), dict(zip(names, map(float, b), strict=True))) for a, b in zip(t, q, strict=True)]
+        self._judge(operation, result)
+        if not result.why and self.simulate and not mb.is_closed:
+            result.error, result.why = simulated(self.robot, motion, self.efforts, self.dt, TRACKED)
+        if not result.why:
             mb.set_state(way[-1], np.zeros(mb.nv))
 
     def _goal(self, step: Move) -> tuple[Array, str]:
@@ -205,34 +205,34 @@ class _Check:
             return here, f"loops are not closed at q, a dof is {most:.3g} off: name the dofs that count, others follow"
         return closed, ""
 
-    def _way(self, q0: Array, q1: Array, found: _Found) -> Array | None:
+    def _way(self, q0: Array, q1: Array, result: _Found) -> Array | None:
         """Configurations from q0 to q1, free all the way; None where there is no way, with the reason."""
         mb = self.robot.mb
         if self.planner is not None:
-            given = self.planner(self.robot, self.world, q0, q1)
-            if given is None:
-                found.why = "the planner found no way"
+            planned = self.planner(self.robot, self.world, q0, q1)
+            if planned is None:
+                result.why = "the planner found no way"
                 return None
-            way = finite(given, (None, mb.nq), "the way of the planner", StateError)
+            way = finite(planned, (None, mb.nq), "the way of the planner", StateError)
             size = 1e-9 * sizes_of_dofs(mb)
             if len(way) < 2 or any((np.abs(mb.difference(*x)) > size).any() for x in ((q0, way[0]), (q1, way[-1]))):
                 raise StateError("the way of the planner must begin where the robot is, and end at the goal.")
-            found.why = next(filter(None, (_beyond(mb, x) for x in way[1:])), "")
-            if found.why:
+            result.why = next(filter(None, (_beyond(mb, x) for x in way[1:])), "")
+            if result.why:
                 return None
         else:
             way = np.stack([q0, q1])
         try:
             way = _along_loops(mb, way) if mb.is_closed else way
         except LoopError as why:
-            found.why = str(why)
+            result.why = str(why)
             return None
         if self.world is not None:
             for a, b in pairwise(way):
                 edge = self.world.edge(a, b)
-                found.clearance = float(np.fmin(found.clearance, edge.distance))
+                result.clearance = float(np.fmin(result.clearance, edge.distance))
                 if not edge.free:
-                    found.why = f"the way is not free: {edge!r}"
+                    result.why = f"the way is not free: {edge!r}"
                     return None
         return way
 
@@ -247,18 +247,18 @@ class _Check:
 
     # -- the others ----------------------------------------------------------------------------------------------
 
-    def _wait(self, step: Wait, found: _Found) -> None:
+    def _wait(self, step: Wait, result: _Found) -> None:
         mb = self.robot.mb
-        found.duration = float(finite(step.seconds, (), "seconds of a wait", StateError))
-        if not found.duration > 0.0:
+        result.duration = float(finite(step.seconds, (), "seconds of a wait", StateError))
+        if not result.duration > 0.0:
             raise StateError(f"a wait takes a positive number of seconds, got {step.seconds!r:.40}.")
         names, q = labels_of(mb).q, np.array(mb.q)
-        found.path = [(t, dict(zip(names, map(float, q), strict=True))) for t in (0.0, found.duration)]
-        self._judge(Operation(q), found)
-        if not found.why and self.simulate and not mb.is_closed:
-            found.error, found.why = simulated(self.robot, (q, found.duration), self.efforts, self.dt, TRACKED)
+        result.path = [(t, dict(zip(names, map(float, q), strict=True))) for t in (0.0, result.duration)]
+        self._judge(Operation(q), result)
+        if not result.why and self.simulate and not mb.is_closed:
+            result.error, result.why = simulated(self.robot, (q, result.duration), self.efforts, self.dt, TRACKED)
 
-    def _hold(self, step: Grasp | Ungrasp, found: _Found) -> None:
+    def _hold(self, step: Grasp | Ungrasp, result: _Found) -> None:
         mb = self.robot.mb
         try:
             if isinstance(step, Ungrasp):
@@ -268,30 +268,30 @@ class _Check:
                 far = [float(np.linalg.norm(mb.pose(step.obj, h).translation)) for h in hands]
                 if step.within is not None and max(far) > step.within:
                     i = int(np.argmax(far))
-                    found.why = f"{step.obj!r} is {far[i]:.4g} m from {hands[i]!r}, more than {step.within:g} m"
+                    result.why = f"{step.obj!r} is {far[i]:.4g} m from {hands[i]!r}, more than {step.within:g} m"
                     return
                 self.robot.grasp(step.obj, hands, step.hinge)
         except ModelError as why:
-            found.why = str(why)
+            result.why = str(why)
             return
         if self.world is not None:
             near = self.world.distances(np.array(mb.q), 0.0)
             hit = near.distance <= 0.0
             if hit.any():
-                found.why = f"{' - '.join(near.pairs[int(np.argmin(near.distance))])} touch then"
+                result.why = f"{' - '.join(near.pairs[int(np.argmin(near.distance))])} touch then"
                 return
-        self._judge(Operation(np.array(mb.q)), found)
+        self._judge(Operation(np.array(mb.q)), result)
 
-    def _judge(self, operation: Operation, found: _Found) -> None:
+    def _judge(self, operation: Operation, result: _Found) -> None:
         """Torque and standing along an operation."""
         margins = Margins(self.robot, lambda x: operation, efforts=self.efforts, contacts=self.contacts)(0.0)
         if "torque" in margins:
-            found.torque = margins["torque"][0]
+            result.torque = margins["torque"][0]
         if "standing" in margins:
-            found.standing = margins["standing"][0]
+            result.standing = margins["standing"][0]
         for name, (value, word) in margins.items():
             if not value >= 0.0:
-                found.why = f"{name} does not hold{f', {word}' if word else ''}"
+                result.why = f"{name} does not hold{f', {word}' if word else ''}"
                 return
 
 
@@ -323,19 +323,19 @@ def _beyond(mb: Multibody, q: Array) -> str:
     return f"{mb.dof_names[i]!r} = {x[i]:.6g} is outside its limits {ranges.lower[i]:.6g} to {ranges.upper[i]:.6g}"
 
 
-def _report(robot: str, steps: list[str], told: list[_Found]) -> Sequence:
-    names = list(dict.fromkeys(n for x in told for _, row in x.path for n in row))
+def _report(robot: str, steps: list[str], results: list[_Found]) -> Sequence:
+    names = list(dict.fromkeys(n for x in results for _, row in x.path for n in row))
     start, t, at, path = 0.0, [], [], []
-    for i, x in enumerate(told):
+    for i, x in enumerate(results):
         for when, row in x.path:
             t.append(start + when)
             at.append(i)
             path.append([row.get(n, np.nan) for n in names])
         start += x.duration
-    numbers = {n: np.array([getattr(x, n) for x in told], dtype=float) for n in
+    numbers = {n: np.array([getattr(x, n) for x in results], dtype=float) for n in
                ("duration", "clearance", "torque", "standing", "error")}  # fmt: skip
     return Sequence(
-        robot, tuple(steps), np.array([not x.why for x in told], dtype=np.bool_), tuple(x.why for x in told),
+        robot, tuple(steps), np.array([not x.why for x in results], dtype=np.bool_), tuple(x.why for x in results),
         **numbers, coordinates=tuple(names), t=np.array(t, dtype=float), step=np.array(at, dtype=np.int64),
         path=np.array(path, dtype=float).reshape(len(t), len(names)),
     )  # fmt: skip

@@ -67,12 +67,12 @@ class Singularities(Study, kind="singularities"):
 
     def table(self) -> Table:
         """Table by dofs whose motion does not move the tip: the count, with a direction that is lost and its place."""
-        known: dict[str, list[int]] = {}
+        by_kind: dict[str, list[int]] = {}
         for i, x in enumerate(self.kinds):
-            known.setdefault(x.partition(": ")[2], []).append(i)
+            by_kind.setdefault(x.partition(": ")[2], []).append(i)
         rows = [
             (x, len(at), self.kinds[at[0]].partition(": ")[0], "  ".join(f"{v:.4g}" for v in self.singular[at[0]]))
-            for x, at in sorted(known.items(), key=lambda p: -len(p[1]))
+            for x, at in sorted(by_kind.items(), key=lambda p: -len(p[1]))
         ]
         return Table(("idle dofs", "found", "lost, for example", "at q"), rows)
 
@@ -118,12 +118,12 @@ def singularities(
         if path:
             raise StateError("a path needs configurations q.")
         q = sampled(limb, read_seed(seed, "the seed of singularities"), whole_number(samples, "samples", 1))
-    given = limb.read_q(q, (None, limb.nq))
-    if not len(given):
+    configurations = limb.read_q(q, (None, limb.nq))
+    if not len(configurations):
         raise StateError("singularities need at least one configuration.")
     part = float(finite(near, (), "near", StateError))
     scaled = _Scaled(limb, rows)
-    J = scaled.jacobian(given)
+    J = scaled.jacobian(configurations)
     s = np.linalg.svd(J, compute_uv=False)
     rank = int(np.sum(s > _LOST * s.max(initial=0.0), axis=-1).max(initial=0))
     if not rank:
@@ -131,13 +131,13 @@ def singularities(
     scaled.last = rank - 1
     smallest = np.array(s[:, rank - 1], dtype=np.float64)
     if path:
-        found = [x for a, b in pairwise(given) for x in _crossings(scaled, a, b)]
-        if scaled.triple(given[-1]).is_zero:
-            found.append(given[-1])
+        singular = [x for a, b in pairwise(configurations) for x in _crossings(scaled, a, b)]
+        if scaled.triple(configurations[-1]).is_zero:
+            singular.append(configurations[-1])
     else:
         starts = np.flatnonzero(smallest <= part * smallest.max())
-        found = [x for i in starts if (x := _newton(scaled, given[i])) is not None]
-    return _result(limb, rows, scaled, given, smallest, found)
+        singular = [x for i in starts if (x := _newton(scaled, configurations[i])) is not None]
+    return _result(limb, rows, scaled, configurations, smallest, singular)
 
 
 _ROWS = {"all": slice(0, 6), "angular": slice(0, 3), "linear": slice(3, 6)}
@@ -185,10 +185,10 @@ class _Scaled:
     def moved(self, q: Array, d: Array) -> Array:
         """Configurations after steps (..., nv), in radians or lengths of the limb."""
         limb, mb = self.limb, self.limb.robot.mb
-        whole = np.zeros((*d.shape[:-1], mb.nv))
-        whole[..., limb.v_places] = d * self.step
+        step = np.zeros((*d.shape[:-1], mb.nv))
+        step[..., limb.v_places] = d * self.step
         start = np.broadcast_to(limb.placed(q), (*d.shape[:-1], mb.nq))
-        return np.asarray(mb.integrate(start, whole))[..., limb.q_places]
+        return np.asarray(mb.integrate(start, step))[..., limb.q_places]
 
     def inside(self, q: Array) -> bool:
         """True if a configuration is within the limits."""
@@ -229,7 +229,7 @@ def _crossings(scaled: _Scaled, a: Array, b: Array) -> list[Array]:
     def at(s: float) -> Array:
         return np.asarray(mb.integrate(start, s * d))[limb.q_places]
 
-    found: list[Array] = []
+    crossings: list[Array] = []
 
     def look(low: float, high: float, first: Triple, last: Triple, splits: int) -> None:
         if first.is_zero or last.is_zero:
@@ -239,19 +239,19 @@ def _crossings(scaled: _Scaled, a: Array, b: Array) -> list[Array]:
             middle = 0.5 * (low + high)
             here = scaled.triple(at(middle))
             if here.is_zero:
-                found.append(at(middle))
+                crossings.append(at(middle))
             look(low, middle, first, here, splits + 1)
             look(middle, high, here, last, splits + 1)
         elif first.turned(last):
             q = _bisected(scaled, at, low, high, first)
             if q is not None:
-                found.append(q)
+                crossings.append(q)
 
     ends = scaled.triple(a), scaled.triple(b)
     if ends[0].is_zero:
-        found.append(a)
+        crossings.append(a)
     look(0.0, 1.0, ends[0], ends[1], 0)
-    return found
+    return crossings
 
 
 def _bisected(
@@ -271,13 +271,13 @@ def _bisected(
 
 
 def _result(
-    limb: Limb, rows: str, scaled: _Scaled, q: Array, smallest: Array, found: Sequence[Array]
+    limb: Limb, rows: str, scaled: _Scaled, q: Array, smallest: Array, configurations: Sequence[Array]
 ) -> Singularities:
-    k = len(found)
-    at = np.array(found).reshape(k, limb.nq)
-    left, lost, idle, kinds = np.zeros(k), np.zeros((k, 6)), np.zeros((k, limb.nv)), []
+    k = len(configurations)
+    at = np.array(configurations).reshape(k, limb.nq)
+    smallest_values, lost, idle, kinds = np.zeros(k), np.zeros((k, 6)), np.zeros((k, limb.nv)), []
     for i, x in enumerate(at):
-        u, left[i], w, _ = scaled.triple(x)
+        u, smallest_values[i], w, _ = scaled.triple(x)
         u = u * np.sign(u[np.argmax(np.abs(u))])
         w = w * np.sign(w[np.argmax(np.abs(w))])
         lost[i, scaled.rows], idle[i] = u, w
@@ -286,7 +286,18 @@ def _result(
     places = limb.true_pose(at).translation if k else np.zeros((0, 3))
     position = np.array(limb.true_pose(q).translation)
     return Singularities(
-        limb.name, rows, limb.dof_names, q, position, smallest, at, np.array(places), left, lost, idle, tuple(kinds)
+        limb.name,
+        rows,
+        limb.dof_names,
+        q,
+        position,
+        smallest,
+        at,
+        np.array(places),
+        smallest_values,
+        lost,
+        idle,
+        tuple(kinds),
     )
 
 
@@ -294,8 +305,8 @@ def _direction(u: Array) -> str:
     """A direction [angular; linear] in words."""
     parts = []
     for word, x in (("turn about", u[:3]), ("way along", u[3:])):
-        kept = [(v, n) for v, n in zip(x, "xyz", strict=True) if abs(v) > _NAMED]
-        if kept:
-            text = " ".join(f"{'-' if v < 0 else '+'} {abs(v):.2f} {n}" for v, n in kept)
+        axes = [(v, n) for v, n in zip(x, "xyz", strict=True) if abs(v) > _NAMED]
+        if axes:
+            text = " ".join(f"{'-' if v < 0 else '+'} {abs(v):.2f} {n}" for v, n in axes)
             parts.append(f"{word} {text[2:] if text.startswith('+') else '-' + text[2:]}")
     return " with ".join(parts)

@@ -109,12 +109,12 @@ class Sizing(Study, kind="sizing"):
     def __repr__(self) -> str:
         used = np.stack([self.torque_used, self.continuous_used, self.speed_used])
         if not used.size or used.max() == 0.0:
-            told = "no limits are known"
+            text = "no limits are known"
         else:
             kind, i = np.unravel_index(int(np.argmax(used)), used.shape)
             what = ("torque", "continuous torque", "speed")[int(kind)]
-            told = f"{self.dofs[int(i)]!r} uses {100 * used[kind, i]:.4g} % of its {what}"
-        return f"Sizing of {self.robot!r} over {self.t[-1] - self.t[0]:.4g} s: {told}"
+            text = f"{self.dofs[int(i)]!r} uses {100 * used[kind, i]:.4g} % of its {what}"
+        return f"Sizing of {self.robot!r} over {self.t[-1] - self.t[0]:.4g} s: {text}"
 
 
 def sizing(
@@ -145,16 +145,16 @@ def sizing(
     limits = efforts_of(mb, efforts, held_of(robot))
     force = forces_of(mb, way.q, way.v, way.vdot, limits, f_ext)
     driven = limits.motors.copy()
-    given = _motors(mb, motors, held_of(robot))
-    for i in given:
+    by_dof_number = _motors(mb, motors, held_of(robot))
+    for i in by_dof_number:
         driven[i] = True
-    kept = np.flatnonzero(driven)
-    if not len(kept):
+    dofs = np.flatnonzero(driven)
+    if not len(dofs):
         raise StateError(f"no dof of {mb.name!r} has a motor: name some with motors=.")
-    each = [given.get(int(i), Motor()) for i in kept]
+    each = [by_dof_number.get(int(i), Motor()) for i in dofs]
     N, J = np.array([m.gear for m in each]), np.array([m.rotor_inertia for m in each])
     eta = np.array([m.efficiency for m in each])
-    T, v, vdot = force[:, kept], way.v[:, kept], way.vdot[:, kept]
+    T, v, vdot = force[:, dofs], way.v[:, dofs], way.vdot[:, dofs]
     torque = np.where(T * v >= 0.0, T / (N * eta), T * eta / N) + J * N * vdot
     speed = N * v
     power = torque * speed
@@ -164,12 +164,12 @@ def sizing(
     energy = trapezoid(power, way.t, axis=0)
     units = units_of(mb)
     most = np.array([m.torque for m in each])
-    used = np.maximum(limits.part(force)[:, kept], np.abs(torque) / most).max(axis=0)
-    fast = np.minimum(by_dof(mb, "velocity")[kept] * np.abs(N), [m.speed for m in each])
+    used = np.maximum(limits.part(force)[:, dofs], np.abs(torque) / most).max(axis=0)
+    fast = np.minimum(by_dof(mb, "velocity")[dofs] * np.abs(N), [m.speed for m in each])
     continuous = np.array([m.continuous for m in each])
     return Sizing(
-        mb.name, tuple(mb.dof_names[i] for i in kept),
-        tuple("N m" if int(i) in given else units[i] for i in kept), way.t, torque, speed,
+        mb.name, tuple(mb.dof_names[i] for i in dofs),
+        tuple("N m" if int(i) in by_dof_number else units[i] for i in dofs), way.t, torque, speed,
         np.abs(torque).max(axis=0), rms, np.abs(speed).max(axis=0), power.max(axis=0), energy / span, energy,
         trapezoid(np.maximum(power, 0.0), way.t, axis=0), R * rms**2 * span / k**2,
         used, rms / continuous, np.abs(speed).max(axis=0) / fast,
@@ -178,23 +178,23 @@ def sizing(
 
 def by_dof(mb: Multibody, what: str) -> Array:
     """Armatures, or limits of velocity, by dof, (nv)."""
-    found = np.full(mb.nv, 0.0 if what == "armature" else np.inf)
+    values = np.full(mb.nv, 0.0 if what == "armature" else np.inf)
     for body, v in zip(mb.layout.bodies, mb.layout.hinge_v, strict=True):
-        found[v] = np.asarray(body.armature if what == "armature" else body.limits.velocity)
-    return found
+        values[v] = np.asarray(body.armature if what == "armature" else body.limits.velocity)
+    return values
 
 
-def _motors(mb: Multibody, given: Mapping[str, Motor] | Motor | None, held: Held) -> dict[int, Motor]:
-    if given is None:
+def _motors(mb: Multibody, motors: Mapping[str, Motor] | Motor | None, held: Held) -> dict[int, Motor]:
+    if motors is None:
         return {}
-    if isinstance(given, Motor):
+    if isinstance(motors, Motor):
         driven = np.flatnonzero(efforts_of(mb, held=held).motors)
-        named: Mapping[str, Motor] = {mb.dof_names[i]: given for i in driven}
-    elif isinstance(given, Mapping):
-        named = given
+        named: Mapping[str, Motor] = {mb.dof_names[i]: motors for i in driven}
+    elif isinstance(motors, Mapping):
+        named = motors
     else:
-        raise StateError(f"motors= is a Motor, or {{dof: Motor}}; got {given!r:.60}.")
-    found = {}
+        raise StateError(f"motors= is a Motor, or {{dof: Motor}}; got {motors!r:.60}.")
+    by_number = {}
     armature = by_dof(mb, "armature")
     for name, motor in named.items():
         if name not in mb.dof_names:
@@ -207,5 +207,5 @@ def _motors(mb: Multibody, given: Mapping[str, Motor] | Motor | None, held: Held
                 f"dof {name!r} has an armature of {armature[i]:.4g} kg m2 in the model, and its motor has a rotor of "
                 f"{motor.rotor_inertia:.4g} kg m2: that counts it twice. Set one of them to zero."
             )
-        found[i] = motor
-    return found
+        by_number[i] = motor
+    return by_number

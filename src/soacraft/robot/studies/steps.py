@@ -29,8 +29,8 @@ class Move:
     duration: float | None = None
 
     def __str__(self) -> str:
-        where = f"{self.limb!r} " if self.limb else ""
-        return f"move {where}to {'a pose' if self.pose is not None else 'q'}"
+        limb = f"{self.limb!r} " if self.limb else ""
+        return f"move {limb}to {'a pose' if self.pose is not None else 'q'}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,12 +66,12 @@ class Study(ABC):
     def columns(cls) -> dict[str, tuple[Any, Column]]:
         """The type and the column of each field."""
         hints = get_type_hints(cls, include_extras=True)
-        found = {}
+        columns = {}
         for x in fields(cls):  # type: ignore[arg-type]
             hint = hints[x.name]
             column = next((y for y in getattr(hint, "__metadata__", ()) if isinstance(y, Column)), Column.of(""))
-            found[x.name] = getattr(hint, "__origin__", hint) if hasattr(hint, "__metadata__") else hint, column
-        return found
+            columns[x.name] = getattr(hint, "__origin__", hint) if hasattr(hint, "__metadata__") else hint, column
+        return columns
 
     def same_as(self, other: Study) -> bool:
         """True if all fields are equal to the last bit; NaN is equal to itself."""

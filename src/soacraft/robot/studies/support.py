@@ -78,7 +78,7 @@ class Contacts:
         if not self.by_name:
             raise StateError("forces of contacts need feet of the robot, not places.")
         s = stance(robot, q, self.feet, friction=self.friction, normal=self.normal, corners=self.corners)
-        made = foot_forces(s, v, vdot, actuated=[robot.mb.dof_names[i] for i in np.flatnonzero(motors)], sides=None)
-        if not made.holds:
+        feet = foot_forces(s, v, vdot, actuated=[robot.mb.dof_names[i] for i in np.flatnonzero(motors)], sides=None)
+        if not feet.holds:
             raise ConvergenceError(f"no forces inside the friction cones of its contacts carry {robot.mb.name!r}.")
-        return made.forces, made.force
+        return feet.forces, feet.force

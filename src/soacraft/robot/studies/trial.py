@@ -39,9 +39,9 @@ def simulated(robot: Robot, motion: Any, efforts: Any, dt: float, within: float)
     loose = apart_dofs(mb, limits.motors)
     if (~limits.motors & ~loose).any():
         return np.nan, ""
-    kept = np.flatnonzero(~loose)
+    dofs = np.flatnonzero(~loose)
     places = _welded(mb, loose)
-    lower, upper = limits.lower[kept], limits.upper[kept]
+    lower, upper = limits.lower[dofs], limits.upper[dofs]
     rests = isinstance(motion, tuple)
     seconds = max(float(motion[1]) if rests else float(motion.duration), dt)
     steps = int(np.ceil(seconds / dt))
@@ -52,7 +52,7 @@ def simulated(robot: Robot, motion: Any, efforts: Any, dt: float, within: float)
         v_d = a_d = np.zeros((2 * steps + 1, mb.nv))
     else:
         q_d, v_d, a_d = (np.asarray(x) for x in motion.at(np.linspace(0.0, float(motion.duration), 2 * steps + 1)))
-        q_d, v_d, a_d = q_d[:, places], v_d[:, kept], a_d[:, kept]
+        q_d, v_d, a_d = q_d[:, places], v_d[:, dofs], a_d[:, dofs]
 
     def row(t: float) -> int:
         return min(round(2.0 * t / h), 2 * steps)

@@ -33,11 +33,11 @@ def even_turns(count: int) -> Array:
     return np.stack([r * np.sin(a), r * np.cos(a), R * np.sin(b), R * np.cos(b)], axis=1)
 
 
-def read_turns(given: Any) -> Array:
+def read_turns(orientations: Any) -> Array:
     """Quaternions (k, 4) from a number of even ones, quaternions (k, 4), or matrices (k, 3, 3)."""
-    if isinstance(given, int | np.integer):
-        return even_turns(int(given))
-    x = finite(given, (...,), "orientations", StateError)
+    if isinstance(orientations, int | np.integer):
+        return even_turns(int(orientations))
+    x = finite(orientations, (...,), "orientations", StateError)
     if x.ndim == 3 and x.shape[1:] == (3, 3) and len(x):
         if np.abs(x @ x.mT - np.eye(3)).max() > 1e-6 or (np.linalg.det(x) < 0.0).any():
             raise StateError("orientations as matrices (k, 3, 3) must be rotations.")

@@ -76,13 +76,13 @@ class Damper:
         if trial is None:
             return Curb(none)
         y = np.clip(self.x + self.N @ trial.x, self.low, self.high)
-        step, held, kept = y - self.x, np.zeros(len(y), dtype=bool), self.C[:0]
+        step, held, kept_rows = y - self.x, np.zeros(len(y), dtype=bool), self.C[:0]
         if tied_down:
-            held, kept = self.held(trial), self.kept(trial)
-        unbounded = not held.any() and not len(kept) and bool(((self.low < y) & (y < self.high)).all())
-        if not self.ties.rows and not len(kept) and level.firm:
+            held, kept_rows = self.held(trial), self.kept(trial)
+        unbounded = not held.any() and not len(kept_rows) and bool(((self.low < y) & (y < self.high)).all())
+        if not self.ties.rows and not len(kept_rows) and level.firm:
             return Curb(np.sqrt(self.part(step) * level.damping)[:, None] * self.N)
-        ties = self.ties.with_kept(kept)
+        ties = self.ties.with_kept(kept_rows)
         mus = ties.pushing(level, level.pull, held, self.N)
         tied, loops = ties.bounds(mus, dt)
         bound = level.damping + tied + loops
@@ -107,19 +107,19 @@ class Damper:
         met = bool(off <= t.across * np.linalg.norm(level.weight * level.pull))
         return met and 0.5 * float(bound @ step**2) <= t.slight * self.gained(step)
 
-    def held(self, found: Solution) -> Held:
+    def held(self, solution: Solution) -> Held:
         """Dofs whose bounds hold a step back."""
-        return self._pushing(found)[: len(self.x)]
+        return self._pushing(solution)[: len(self.x)]
 
-    def kept(self, found: Solution) -> Array:
+    def kept(self, solution: Solution) -> Array:
         """Rows that are kept and hold a step back."""
-        return self.C[self._pushing(found)[len(self.x) :]]
+        return self.C[self._pushing(solution)[len(self.x) :]]
 
-    def _pushing(self, found: Solution) -> Held:
+    def _pushing(self, solution: Solution) -> Held:
         """Bounds, then rows, that push by more than rounding of the gradient."""
         level = self.level
         size = float(np.abs(self.A.T @ (level.weight * (level.wish - level.J @ self.x))).max(initial=0.0))
-        return np.asarray(np.abs(found.multipliers) > self.tolerances.holds * size)
+        return np.asarray(np.abs(solution.multipliers) > self.tolerances.holds * size)
 
     def gained(self, step: Array) -> float:
         """Gain of the level by a step."""
@@ -143,31 +143,31 @@ class Damper:
         """D, from a step on that the whole bound damps, with what holds it back as it is; along directions alone where
         that bound outweighs squares, where bounds have no say."""
         level, t, N, dt = self.level, self.tolerances, self.N, self.dt
-        z, held, kept = limited.x, self.held(limited), self.kept(limited)
+        z, held, kept_rows = limited.x, self.held(limited), self.kept(limited)
         calm = self.A.T @ (level.calm[:, None] * self.A)
         size = float(np.linalg.norm(self.A, axis=1).max())
-        at_rest = orthonormal(np.vstack([N[held], kept @ N]), np.zeros((0, len(calm))), t.sees)
+        at_rest = orthonormal(np.vstack([N[held], kept_rows @ N]), np.zeros((0, len(calm))), t.sees)
         seen = np.eye(len(calm))[:, : self.rank]
         if len(at_rest):
             seen = orthonormal(self.A, at_rest, np.sqrt(t.hardly) * size).T
         # what is unmet: damped by what of the bound outweighs calm squares, of what the level sees
         sizes, V = np.linalg.eigh(t.outweigh * (N @ seen).T @ (bound[:, None] * (N @ seen)) - seen.T @ calm @ seen)
         asked = level.weight * level.pull
-        left, A, shared = asked - self.A @ z, self.A @ seen, self.sharing @ seen
+        residual, A, shared = asked - self.A @ z, self.A @ seen, self.sharing @ seen
         squares = A.T @ A + shared.T @ shared
 
         def missed(D: Array) -> Array:
-            return np.asarray(left - A @ np.linalg.solve(squares + D, A.T @ left))
+            return np.asarray(residual - A @ np.linalg.solve(squares + D, A.T @ residual))
 
         unmet, none = missed((V * np.maximum(sizes, 0.0)) @ V.T), Curb(np.zeros((0, len(z))))
         if not np.linalg.norm(unmet) > t.across * np.linalg.norm(asked):
             return none
         pull = unmet / level.weight
-        ties = self.ties.with_kept(kept)
+        ties = self.ties.with_kept(kept_rows)
         mus = ties.pushing(level, pull, held, N)
         loops = ties.bounds(mus, dt)[1] + (level.damping if level.given else 0.0)
         Z = np.eye(len(calm))
-        if unbounded and not held.any() and not len(kept):
+        if unbounded and not held.any() and not len(kept_rows):
             Z = np.hstack([seen @ V[:, sizes > 0.0], Z[:, self.rank :]])
         if not Z.size:
             return none

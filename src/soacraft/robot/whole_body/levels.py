@@ -60,8 +60,8 @@ def solve_levels(
         N, rank = _turned(G, N, tolerances.closures_see)
         if rank:
             one = np.ones(len(G))
-            A, b, own = _gathered(Rows(G, wish, wish, one, np.zeros(n), one), x, N, rank, tolerances)
-            x = x + N @ _least_squares(A, b, np.diag(own), np.zeros(len(own)), *_no_rows(N)).x
+            A, b, sizes = _gathered(Rows(G, wish, wish, one, np.zeros(n), one), x, N, rank, tolerances)
+            x = x + N @ _least_squares(A, b, np.diag(sizes), np.zeros(len(sizes)), *_no_rows(N)).x
             ties.add(-1, False, G, np.zeros(n, dtype=bool))
         N = N[:, rank:]
     for number, level in enumerate(levels):
@@ -69,38 +69,38 @@ def solve_levels(
             break
         N, rank = _turned(level.J, N, tolerances.sees)
         last, K = number + 1 == len(levels), None
-        A, b, own = _gathered(level, x, N, rank, tolerances)
+        A, b, sizes = _gathered(level, x, N, rank, tolerances)
         if rank:
             sharing = np.sqrt(np.sum(A * A) / N.shape[1]) * shared @ N
-            within = partial(_solved, A, b, own, x, N, rank, box, decided, closures is not None, tolerances, sharing)
-            free = partial(_least_squares, A, b, np.diag(own), np.zeros(len(own)), *_no_rows(N))
+            within = partial(_solved, A, b, sizes, x, N, rank, box, decided, closures is not None, tolerances, sharing)
+            free = partial(_least_squares, A, b, np.diag(sizes), np.zeros(len(sizes)), *_no_rows(N))
             how = box.low, box.high, box.C, ties, within, free, turning, dt, tolerances
             damper = Damper(level, number, A, sharing, x, N, rank, *how)
             F, K = damper.rows()
-            found = within(F)
-            if found is not None:
-                held[number] = damper.held(found)
-                x = np.clip(x + N @ found.x, box.low, box.high)
+            solution = within(F)
+            if solution is not None:
+                held[number] = damper.held(solution)
+                x = np.clip(x + N @ solution.x, box.low, box.high)
             decided = True
         elif last:
             continue
-        stopped, kept = held[number] & (dt * np.abs(x) <= tolerances.still), None
+        stopped, preserved = held[number] & (dt * np.abs(x) <= tolerances.still), None
         if rank < N.shape[1] and K is not None:
-            kept = _keeps_damped(level, K, N, rank, dt, tolerances)
+            preserved = _keeps_damped(level, K, N, rank, dt, tolerances)
         elif rank < N.shape[1] and not last and turning is not None and dt > 0.0:
-            kept = _keeps_turning(level, number, A, N, rank, stopped, ties, turning, tolerances)
+            preserved = _keeps_turning(level, number, A, N, rank, stopped, ties, turning, tolerances)
         ties.add(number, not level.given and turning is not None, level.J, stopped)
-        if kept is not None:
-            ties.keep(number, kept.N[:, rank : kept.rank])
-            N, rank = kept.N, kept.rank
-            shared = np.vstack([shared, kept.shared])
+        if preserved is not None:
+            ties.keep(number, preserved.N[:, rank : preserved.rank])
+            N, rank = preserved.N, preserved.rank
+            shared = np.vstack([shared, preserved.shared])
         N = N[:, rank:]
     if N.shape[1]:  # of velocities that no level tells apart, the slowest
         none = np.zeros((0, N.shape[1]))
         still, closed = none.sum(axis=0), closures is not None
-        found = _solved(N, -x, still, x, N, N.shape[1], box, decided, closed, tolerances, none, none)
-        if found is not None:
-            x = np.clip(x + N @ found.x, box.low, box.high)
+        solution = _solved(N, -x, still, x, N, N.shape[1], box, decided, closed, tolerances, none, none)
+        if solution is not None:
+            x = np.clip(x + N @ solution.x, box.low, box.high)
     return x, held
 
 
@@ -136,7 +136,7 @@ def _gathered(level: Rows, x: Array, N: Array, rank: int, tolerances: LevelToler
 def _solved(
     A: Array,
     b: Array,
-    own: Array,
+    sizes: Array,
     x: Array,
     N: Array,
     rank: int,
@@ -150,16 +150,16 @@ def _solved(
     """The best step within the box, damped by rows F and by what levels before keep in part; what cannot all be kept
     gives way first."""
     F = np.vstack([sharing, F])
-    found = _approach(A, b, own, F, x, N, rank, box, decided, tolerances)
-    if found is None and not decided and _give_way(x, N, box, closed, tolerances):
-        found = _approach(A, b, own, F, x, N, rank, box, decided, tolerances)
-    return found
+    solution = _approach(A, b, sizes, F, x, N, rank, box, decided, tolerances)
+    if solution is None and not decided and _give_way(x, N, box, closed, tolerances):
+        solution = _approach(A, b, sizes, F, x, N, rank, box, decided, tolerances)
+    return solution
 
 
 def _approach(
     A: Array,
     b: Array,
-    own: Array,
+    sizes: Array,
     damping: Array,
     x: Array,
     N: Array,
@@ -171,19 +171,19 @@ def _approach(
     """Proximal steps: what rows do not see stays near where it was, until no step is needed; None where there is no
     solution."""
     center = np.zeros(N.shape[1])
-    found: Solution | None = None
+    solution: Solution | None = None
     for _ in range(STEPS):
-        D, d = np.vstack([np.diag(own), damping]), np.concatenate([own * center, np.zeros(len(damping))])
-        found = _within(A, b, D, d, x, N, box, decided, tolerances)
-        if found is None:
+        D, d = np.vstack([np.diag(sizes), damping]), np.concatenate([sizes * center, np.zeros(len(damping))])
+        solution = _within(A, b, D, d, x, N, box, decided, tolerances)
+        if solution is None:
             return None
         far, center = (
-            np.abs(found.x - center)[rank:].max(initial=0.0),
-            np.where(np.arange(len(center)) < rank, 0.0, found.x),
+            np.abs(solution.x - center)[rank:].max(initial=0.0),
+            np.where(np.arange(len(center)) < rank, 0.0, solution.x),
         )
-        if not far > tolerances.rows * np.abs(found.x).max(initial=0.0):
+        if not far > tolerances.rows * np.abs(solution.x).max(initial=0.0):
             break
-    return found
+    return solution
 
 
 class _Kept(NamedTuple):
@@ -200,12 +200,12 @@ def _keeps(S: Array, N: Array, rank: int, least: float, tolerances: LevelToleran
     """
     sizes, V = np.linalg.eigh(S)
     parts, half = np.abs(sizes) / least, tolerances.half
-    kept, some = parts >= 1.0, (parts > half) & (parts < 1.0)
+    strong, some = parts >= 1.0, (parts > half) & (parts < 1.0)
     near = (parts[some] - half) / (1.0 - half)
     cost = np.minimum(near**2 / (1.0 - near) ** 1.5, tolerances.costs)
     shared = np.sqrt(cost)[:, None] * (N[:, rank:] @ V[:, some]).T
-    turned = np.hstack([N[:, :rank], N[:, rank:] @ V[:, kept], N[:, rank:] @ V[:, ~kept]])
-    return _Kept(turned, rank + int(kept.sum()), shared)
+    turned = np.hstack([N[:, :rank], N[:, rank:] @ V[:, strong], N[:, rank:] @ V[:, ~strong]])
+    return _Kept(turned, rank + int(strong.sum()), shared)
 
 
 def _keeps_damped(level: Rows, K: Array, N: Array, rank: int, dt: float, tolerances: LevelTolerances) -> _Kept:
@@ -248,9 +248,9 @@ def _within(
     """The best z within the box; None where there is none. What was decided before stays allowed, up to rounding; a row
     of which nothing is left has no say, and one of which little is left holds up to the rounding that it had."""
     rows, scale = np.vstack([N, box.C @ N]), float(np.linalg.norm(x))
-    whole, left = np.concatenate([np.ones(len(N)), np.linalg.norm(box.C, axis=1)]), np.linalg.norm(rows, axis=1)
-    gone = left <= tolerances.sees * whole
-    slack = np.where(left < tolerances.faint * whole, tolerances.rows * tolerances.faint * whole * scale, 0.0)
+    lengths, remaining = np.concatenate([np.ones(len(N)), np.linalg.norm(box.C, axis=1)]), np.linalg.norm(rows, axis=1)
+    gone = remaining <= tolerances.sees * lengths
+    slack = np.where(remaining < tolerances.faint * lengths, tolerances.rows * tolerances.faint * lengths * scale, 0.0)
     least = np.concatenate([box.low - x, box.least - box.C @ x])
     most = np.concatenate([box.high - x, np.full(len(box.C), np.inf)])
     if decided:
@@ -289,15 +289,15 @@ def _least_squares(
 def _give_way(x: Array, N: Array, box: Box, closed: bool, tolerances: LevelTolerances) -> bool:
     """Let bounds that cannot all be kept give way as little as they can: least squares of what is missing. Of a tree
     only the rows C, since its bounds can be kept always."""
-    n, nz, kept = len(x), N.shape[1], len(box.C)
-    spare = kept + (n if closed else 0)
+    n, nz, count = len(x), N.shape[1], len(box.C)
+    spare = count + (n if closed else 0)
     if not spare:
         return False
     H = np.diag(np.concatenate([np.full(nz, tolerances.slow), np.ones(spare)]))
-    rows, low, high = [np.hstack([box.C @ N, np.eye(kept, spare)])], [box.least - box.C @ x], [np.full(kept, np.inf)]
+    rows, low, high = [np.hstack([box.C @ N, np.eye(count, spare)])], [box.least - box.C @ x], [np.full(count, np.inf)]
     if closed:
-        own = np.eye(spare)[kept:]
-        rows += [np.hstack([N, own]), np.hstack([N, -own])]
+        units = np.eye(spare)[count:]
+        rows += [np.hstack([N, units]), np.hstack([N, -units])]
         low += [box.low - x, np.full(n, -np.inf)]
         high += [np.full(n, np.inf), box.high - x]
     else:
@@ -308,11 +308,11 @@ def _give_way(x: Array, N: Array, box: Box, closed: bool, tolerances: LevelToler
     low.append(np.zeros(spare))
     high.append(np.full(spare, np.inf))
     try:
-        found = solve_qp(H, np.zeros(nz + spare), np.vstack(rows), np.concatenate(low), np.concatenate(high)).x
+        solution = solve_qp(H, np.zeros(nz + spare), np.vstack(rows), np.concatenate(low), np.concatenate(high)).x
     except ConvergenceError:
         return False
-    missing = found[nz:] + 10.0 * tolerances.rows * float(np.abs(found).max(initial=0.0))
-    box.least = box.least - missing[:kept]
+    missing = solution[nz:] + 10.0 * tolerances.rows * float(np.abs(solution).max(initial=0.0))
+    box.least = box.least - missing[:count]
     if closed:
-        box.low, box.high = box.low - missing[kept:], box.high + missing[kept:]
+        box.low, box.high = box.low - missing[count:], box.high + missing[count:]
     return True

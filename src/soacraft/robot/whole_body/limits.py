@@ -40,8 +40,8 @@ def speed_limits(mb: Multibody, limits: bool = True) -> SpeedLimits:
     fastest = np.full(mb.nv, np.inf)
     for body, at in zip(mb.bodies, mb.layout.hinge_v, strict=True):
         if body._limits is not None and at.stop > at.start:
-            given = np.asarray(body.limits.velocity, dtype=float)
-            fastest[at] = np.where(given > 0.0, given, np.inf)
+            fastest_of_body = np.asarray(body.limits.velocity, dtype=float)
+            fastest[at] = np.where(fastest_of_body > 0.0, fastest_of_body, np.inf)
     return SpeedLimits(ranges.place, ranges.lower, ranges.upper, fastest, ranges.balls)
 
 
@@ -56,8 +56,8 @@ def braking_speed(room: Array, a: Array, dt: float) -> Array:
     step = a * dt * dt
     with np.errstate(invalid="ignore", divide="ignore"):
         n = np.floor(0.5 * (np.sqrt(1.0 + 8.0 * room / step) - 1.0))
-        found = (room / dt + 0.5 * a * dt * n * (n + 1.0)) / (n + 1.0)
-    return np.where(step == np.inf, room / dt, np.where(step > 0.0, found, 0.0))
+        speed = (room / dt + 0.5 * a * dt * n * (n + 1.0)) / (n + 1.0)
+    return np.where(step == np.inf, room / dt, np.where(step > 0.0, speed, 0.0))
 
 
 def row_braking_speed(J: Array, room: Array, a: Array, dt: float) -> Array:
@@ -75,9 +75,9 @@ def speed_range(
     """The slowest and the fastest velocity of each dof, the velocities before being `before`."""
     a = np.full(len(limits.place), np.inf) if a is None else a
     before = np.zeros(len(a)) if before is None else before
-    known, fastest = limits.place >= 0, limits.fastest
-    x = np.where(known, q[limits.place], 0.0)
-    up, down = np.where(known, limits.upper - x, np.inf), np.where(known, x - limits.lower, np.inf)
+    bounded, fastest = limits.place >= 0, limits.fastest
+    x = np.where(bounded, q[limits.place], 0.0)
+    up, down = np.where(bounded, limits.upper - x, np.inf), np.where(bounded, x - limits.lower, np.inf)
     high, low = _most(up, fastest, a, dt), -_most(down, fastest, a, dt)
     low = np.minimum(low, high)
     fast, slow = before + a * dt, before - a * dt

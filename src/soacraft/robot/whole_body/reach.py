@@ -111,21 +111,21 @@ class _Search:
             if end.opening > CLOSED:
                 return None
             q, theta = np.asarray(end.state.q), end.theta
-        left, costs, rest = np.zeros(len(self.tasks)), np.zeros(len(self.levels)), 0.0
+        residual, costs, rest = np.zeros(len(self.tasks)), np.zeros(len(self.levels)), 0.0
         for i, task in enumerate(self.tasks):
             w = task.wanted(self.mb, q)
             off = self.counted(task, np.asarray(w.left) / w.size)
-            left[i] = np.linalg.norm(np.minimum(off, 0.0) if task.kept else off)
-            square = (task.weight * float(left[i])) ** 2
+            residual[i] = np.linalg.norm(np.minimum(off, 0.0) if task.kept else off)
+            square = (task.weight * float(residual[i])) ** 2
             if task.preferred:
                 rest += square
             else:
                 costs[self.levels.index(-1 if task.kept else task.level)] += square
-        return _Point(q, theta, left, costs, rest)
+        return _Point(q, theta, residual, costs, rest)
 
-    def counted(self, task: Task, left: Array) -> Array:
+    def counted(self, task: Task, residual: Array) -> Array:
         """Residual that counts: a posture is one of the movable dofs."""
-        return np.asarray(left[self.movable] if isinstance(task, Posture) else left)
+        return np.asarray(residual[self.movable] if isinstance(task, Posture) else residual)
 
     def met(self, point: _Point) -> bool:
         return all(x <= self.tolerance for x, task in zip(point.left, self.tasks, strict=True) if not task.preferred)
@@ -174,17 +174,17 @@ class _Search:
         for _ in range(min(steps, PREFERRED)):
             if not point.rest > self.tolerance**2:
                 break
-            allowed, found = point.costs + self.tolerance**2, [point]
+            allowed, latest = point.costs + self.tolerance**2, [point]
 
-            def less(x: _Point, rest: float = point.rest, allowed: Array = allowed, found: Any = found) -> bool:
-                found[0] = self.descend(x, 5, levels)
-                less = found[0].rest < (1.0 - SETTLED) * rest
-                return less and bool((found[0].costs <= (1.0 + SETTLED) * allowed).all())
+            def less(x: _Point, rest: float = point.rest, allowed: Array = allowed, latest: Any = latest) -> bool:
+                latest[0] = self.descend(x, 5, levels)
+                less = latest[0].rest < (1.0 - SETTLED) * rest
+                return less and bool((latest[0].costs <= (1.0 + SETTLED) * allowed).all())
 
             after, _ = self.better(self.plan, point, 1.0, less)
             if after is None:
                 break
-            point = found[0]
+            point = latest[0]
         return point
 
 
@@ -214,8 +214,8 @@ def reach(
             raise StateError(f"{what} is a whole number from 1 on, got {x!r:.40}.")
     if not tolerance > 0.0:
         raise StateError(f"tolerance must be positive, in radians and lengths of the model; got {tolerance:g}.")
-    given = list(VelocityPlan(mb, tasks, limits).tasks)  # refuses what is no task
-    search = _Search(mb, [_goal(mb, x, q) for x in given], bool(limits), tolerance, held)
+    read = list(VelocityPlan(mb, tasks, limits).tasks)  # refuses what is no task
+    search = _Search(mb, [_goal(mb, x, q) for x in read], bool(limits), tolerance, held)
     best: _Point | None = None
     count = 0
     for start in _starts(search, q, int(starts), seed):
@@ -263,16 +263,16 @@ def _told(search: _Search, point: _Point, tried: int) -> BodyReach:
         names.append(w.name)
         off = search.counted(task, np.asarray(w.left))
         residual.append(float(np.linalg.norm(np.minimum(off, 0.0) if task.kept else off)))
-    told = dict(zip(distinct(names), residual, strict=True))
+    by_name = dict(zip(distinct(names), residual, strict=True))
     missed = [
-        f"{name} by {told[name]:.3g}"
-        for name, task, left in zip(told, search.tasks, point.left, strict=True)
-        if not task.preferred and left > search.tolerance
+        f"{name} by {by_name[name]:.3g}"
+        for name, task, residual_of_task in zip(by_name, search.tasks, point.left, strict=True)
+        if not task.preferred and residual_of_task > search.tolerance
     ]
-    found = not missed
+    met = not missed
     why = ""
     if missed:
         at = [name for name, side in zip(mb.dof_names, search.bounds.sides(point.q), strict=True) if side]
         why = f"misses {', '.join(missed)}" + (f"; at limits: {', '.join(at)}" if at else "")
     still = tuple(name for name, moves in zip(mb.dof_names, search.movable, strict=True) if not moves)
-    return BodyReach(point.q, found, told, why, search.steps, tried, still)
+    return BodyReach(point.q, met, by_name, why, search.steps, tried, still)

@@ -52,9 +52,9 @@ class Record(NamedTuple):
         rate = np.zeros(6)
         if self.kind not in (POSTURE, GIVEN):
             rate[: len(self.rate)] = self.rate
-        whole = [self.kind, level, self.rows, self.picked, ends[0][0], ends[1][0]]
+        integers = [self.kind, level, self.rows, self.picked, ends[0][0], ends[1][0]]
         real = [*place_numbers(ends[0][2]), *place_numbers(ends[1][2]), *place_numbers(self.goal), *self.axis]
-        return whole, [*real, float(task.weight), float(task.gain), *rate]
+        return integers, [*real, float(task.weight), float(task.gain), *rate]
 
 
 def record_of(mb: Multibody, task: Task) -> Record:

@@ -67,12 +67,14 @@ class Step:
     @property
     def levels(self) -> tuple[LevelStep, ...]:
         """Shortfall, level by level."""
-        left, of = self.left, self._names.task_levels
-        found = [(level, self._at(held)) for level, held in zip(self._names.levels, self._held, strict=True)]
-        kept = [(-1, ())] if -1 in of else []
+        residuals, of = self.left, self._names.task_levels
+        listed = [(level, self._at(held)) for level, held in zip(self._names.levels, self._held, strict=True)]
+        first = [(-1, ())] if -1 in of else []
         return tuple(
-            LevelStep(level, {name: left[name] for name, its in zip(left, of, strict=True) if its == level}, held)
-            for level, held in [*kept, *found]
+            LevelStep(
+                level, {name: residuals[name] for name, its in zip(residuals, of, strict=True) if its == level}, held
+            )
+            for level, held in [*first, *listed]
         )
 
     @property

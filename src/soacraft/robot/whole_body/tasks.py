@@ -109,8 +109,8 @@ class Reaching(Task):
             return Wanted(J[3:], np.asarray(t.point) - here.translation, name, length_or_one(mb))
         if isinstance(t, Placement):
             turn = log(t.pose.rotation @ here.rotation.T)
-            left = np.concatenate([turn, t.pose.translation - here.translation])
-            return Wanted(J, left, name, np.repeat([1.0, length_or_one(mb)], 3))
+            residual = np.concatenate([turn, t.pose.translation - here.translation])
+            return Wanted(J, residual, name, np.repeat([1.0, length_or_one(mb)], 3))
         return _pointing(J[:3], here.rotation @ np.asarray(t.axis), np.asarray(t.direction), name)
 
 
@@ -148,8 +148,8 @@ class CenterOfMass(Task):
         point = self.point
         picked = np.isfinite(point)
         J = np.asarray(dyn.centroidal_momentum_matrix(mb, q, ignore_loops=True))[3:] / mb.total_mass
-        left = np.where(picked, point, 0.0) - np.asarray(dyn.center_of_mass(mb, q, ignore_loops=True))
-        return Wanted(J[picked], left[picked], "centre of mass", length_or_one(mb))
+        residual = np.where(picked, point, 0.0) - np.asarray(dyn.center_of_mass(mb, q, ignore_loops=True))
+        return Wanted(J[picked], residual[picked], "centre of mass", length_or_one(mb))
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,15 +258,15 @@ def read_tasks(mb: Multibody, tasks: Any) -> tuple[Task, ...]:
     several = None if isinstance(tasks, Task) else listed(tasks)
     if several is None:
         raise StateError(f"tasks are a list of Posture(...), Reaching(...) ..., got {tasks!r:.60}.")
-    given = tuple(Reaching(x) if isinstance(x, Placement | Position | Direction) else x for x in several)
-    for x in given:
+    read = tuple(Reaching(x) if isinstance(x, Placement | Position | Direction) else x for x in several)
+    for x in read:
         if not isinstance(x, Task):
             raise StateError(f"a task is a Posture, a CenterOfMass, a Reaching(Placement(...)) ..., got {x!r:.60}.")
         if isinstance(x, Distance) and getattr(getattr(x.world, "robot", None), "mb", None) is not mb:
             raise StateError(
                 f"the world of a Distance must be one around this robot, {mb.name!r}; got {x.world!r:.60}."
             )
-    return given
+    return read
 
 
 def length_or_one(mb: Multibody) -> float:

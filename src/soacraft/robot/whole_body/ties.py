@@ -95,11 +95,11 @@ class Ties:
         if np.abs(seen).max(initial=0.0) > 0.0:
             K = G @ G.T
             mu = np.linalg.solve(K + self.tolerances.pushes * K.diagonal().max() * np.eye(len(K)), seen)
-        found, at = [], 0
+        forces, at = [], 0
         for tie in self.rows:
-            found.append(mu[at : at + len(tie.G)])
+            forces.append(mu[at : at + len(tie.G)])
             at += len(tie.G) + len(tie.stopped)
-        return found
+        return forces
 
     def with_kept(self, C: Array) -> Ties:
         """Next to rows C that are kept, and hold a level back."""
@@ -142,12 +142,12 @@ def settled(Y: Array) -> Array:
 
 def orthonormal(rows: Array, others: Array, least: float) -> Array:
     """Rows that span the same next to others, without those of which no more than that is left."""
-    found = others
+    basis = others
     for row in rows:
         u = row
         for _ in range(2):
-            u = u - found.T @ (found @ u)
+            u = u - basis.T @ (basis @ u)
         size = float(np.linalg.norm(u))
-        if size > least and len(found) < len(u):
-            found = np.vstack([found, u / size])
-    return found[len(others) :]
+        if size > least and len(basis) < len(u):
+            basis = np.vstack([basis, u / size])
+    return basis[len(others) :]

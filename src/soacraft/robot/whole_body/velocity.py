@@ -138,12 +138,12 @@ class VelocityPlan:
         )
         if not fine:
             return self._by_reference(call, rows)
-        told = to[self._nv : self._size]
+        numbers = to[self._nv : self._size]
         if self._kept:
             ends = np.cumsum([0, *rows.kept_counts])
             missed = [to[self._size + a : self._size + b].max(initial=0.0) for a, b in pairwise(ends)]
-            told = np.concatenate([told[: len(self._listed)], missed, told[len(self._listed) :]])
-        return Step(to[: self._nv], self._names, told)
+            numbers = np.concatenate([numbers[: len(self._listed)], missed, numbers[len(self._listed) :]])
+        return Step(to[: self._nv], self._names, numbers)
 
     def reference(self, q: Any, dt: float, v: Any = None, acceleration: Any = None, *, damping: float = 1.0) -> Step:
         """Step by Python alone, the reference for compiled steps."""
@@ -290,8 +290,8 @@ class VelocityPlan:
     def _rows(self, call: _Call) -> _PythonRows:
         """Rows of tasks that compiled code does not know, of what is kept, of closures."""
         mb, q, dt, n = self._mb, call.q, call.dt, self._nv
-        given = [_read_wanted(mb, self._now[i], self._now[i].wanted(mb, q)) for i in self._given]
-        kept = []
+        wanted = [_read_wanted(mb, self._now[i], self._now[i].wanted(mb, q)) for i in self._given]
+        low = []
         for i in self._kept:
             task = self._now[i]
             x = _read_wanted(mb, task, task.wanted(mb, q))
@@ -299,17 +299,17 @@ class VelocityPlan:
             towards = min(float(task.gain), 1.0 / dt) * x.left
             if call.acceleration is not None:
                 towards = np.minimum(towards, row_braking_speed(x.J, x.left, call.acceleration, dt))
-            kept.append(x._replace(left=-towards))
+            low.append(x._replace(left=-towards))
         balls = ball_rows(self._limits, q, dt)
-        kept.append(_Given(balls[0], balls[1], np.ones(len(balls[1])), np.zeros(len(balls[1]))))
+        low.append(_Given(balls[0], balls[1], np.ones(len(balls[1])), np.zeros(len(balls[1]))))
         closures = None
         if self._closed:
             at = Constraints(mb, mb.state(q))
             open_by = float(np.abs(at.residual / at.units).max(initial=0.0))
-            left = at.residual * min(1.0, CATCH_UP / max(open_by, 1e-300))
-            closures = _Given(at.jacobian(), left, at.common_units, np.zeros(len(left)))
-        counts = [len(x.left) for x in given]
-        return _PythonRows(_stacked(given, n), counts, _stacked(kept, n), [len(x.left) for x in kept[:-1]], closures)
+            residual = at.residual * min(1.0, CATCH_UP / max(open_by, 1e-300))
+            closures = _Given(at.jacobian(), residual, at.common_units, np.zeros(len(residual)))
+        counts = [len(x.left) for x in wanted]
+        return _PythonRows(_stacked(wanted, n), counts, _stacked(low, n), [len(x.left) for x in low[:-1]], closures)
 
     def _by_reference(self, call: _Call, rows: _PythonRows) -> Step:
         mb, dt, at = self._mb, call.dt, np.flatnonzero(self._movable)
@@ -318,12 +318,12 @@ class VelocityPlan:
         levels = []
         for level in self._level:
             those = [(self._tasks[i], wanted[i]) for i in self._listed if self._tasks[i].level == level]
-            given = any(i in self._given for i in self._listed if self._tasks[i].level == level)
-            levels.append(_level_rows(those, units, dt, call.damping)._replace(given=given))
+            python = any(i in self._given for i in self._listed if self._tasks[i].level == level)
+            levels.append(_level_rows(those, units, dt, call.damping)._replace(given=python))
         low, high = speed_range(self._limits, call.q, dt, call.acceleration, call.v)
-        kept, closures = rows.kept, rows.closures
-        C = kept.J[:, at] / kept.size[:, None] / units
-        box = Box(units * low[at], units * high[at], C, kept.left / kept.size)
+        bounded, closures = rows.kept, rows.closures
+        C = bounded.J[:, at] / bounded.size[:, None] / units
+        box = Box(units * low[at], units * high[at], C, bounded.left / bounded.size)
         tied = None if closures is None else (
             closures.J[:, at] / closures.size[:, None] / units, -closures.left / closures.size / dt
         )  # fmt: skip
@@ -339,15 +339,15 @@ class VelocityPlan:
         v = self._of_all(y / units)
         missed = [np.linalg.norm(w.J @ v[at] - _wish(self._tasks[i], w, dt)) for i, w in wanted.items()]
         ends = np.cumsum([0, *rows.kept_counts])
-        broken = kept.left - kept.J @ v
+        broken = bounded.left - bounded.J @ v
         missed += [broken[a:b].max(initial=0.0) for a, b in pairwise(ends)]
         return Step(v, self._names, np.concatenate([missed, *map(self._of_all, held)]))
 
     def _of_all(self, x: npt.ArrayLike) -> Array:
         """Numbers of the movable dofs as numbers of all, (nv)."""
-        found = np.zeros(self._nv)
-        found[self._movable] = x
-        return found
+        full = np.zeros(self._nv)
+        full[self._movable] = x
+        return full
 
     def _wanted(self, i: int, q: Array) -> _Given:
         """Rows of a task along the movable dofs; a posture has those of these dofs alone."""
@@ -427,13 +427,13 @@ def _wish(task: Task, w: _Given, dt: float) -> Array:
 
 def _read_wanted(mb: Multibody, task: Task, w: Wanted) -> _Given:
     """Read the rows of a task, checked: tasks may be the user's own."""
-    left = finite(w.left, (...,), f"what is left of {w.name!r}", StateError)
-    J = finite(w.J, (len(left), mb.nv), f"the rows of {w.name!r}", StateError)
-    size = np.broadcast_to(finite(w.size, (...,), f"the size of {w.name!r}", StateError), left.shape)
+    residual = finite(w.left, (...,), f"what is left of {w.name!r}", StateError)
+    J = finite(w.J, (len(residual), mb.nv), f"the rows of {w.name!r}", StateError)
+    size = np.broadcast_to(finite(w.size, (...,), f"the size of {w.name!r}", StateError), residual.shape)
     if not (size > 0.0).all():
         raise StateError(f"the size of {w.name!r}, which its rows are measured by, must be positive.")
-    rate = np.zeros(len(left)) if task.kept else rate_of(mb, task, len(left), w.name)
-    return _Given(*(np.ascontiguousarray(x, dtype=float) for x in (J, left, size, rate)))
+    rate = np.zeros(len(residual)) if task.kept else rate_of(mb, task, len(residual), w.name)
+    return _Given(*(np.ascontiguousarray(x, dtype=float) for x in (J, residual, size, rate)))
 
 
 def _stacked(parts: list[_Given], n: int) -> _Given:
@@ -446,6 +446,6 @@ def _name(mb: Multibody, task: Task) -> str:
     return task.wanted(mb, np.asarray(mb.q)).name
 
 
-def _is(task: Task, given: Task | Target) -> bool:
+def _is(task: Task, other: Task | Target) -> bool:
     """True if a task is the one that was given, or the one of a target that was given."""
-    return task is given or (isinstance(task, Reaching) and task.target is given)
+    return task is other or (isinstance(task, Reaching) and task.target is other)

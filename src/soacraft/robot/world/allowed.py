@@ -100,13 +100,13 @@ def touching(scene: Scene, q: Array) -> Counter[tuple[str, str]]:
     """Count of the configurations (count, nq) in which the shapes of two bodies touch, by their names."""
     rows = scene.distances(q, 0.0)
     owner = [x.carrier.name for x in scene.placed]
-    known = sorted(set(owner))
-    number = np.array([known.index(x) for x in owner], dtype=np.int64)
+    names = sorted(set(owner))
+    number = np.array([names.index(x) for x in owner], dtype=np.int64)
     hit = rows.distance <= 0.0
     a, b = number[rows.a[hit]], number[rows.b[hit]]
     seen = np.unique(np.stack([rows.state[hit], np.minimum(a, b), np.maximum(a, b)], axis=1), axis=0)
     pairs, times = np.unique(seen[:, 1:], axis=0, return_counts=True)
-    return Counter({(known[i], known[j]): int(n) for (i, j), n in zip(pairs, times, strict=True)})
+    return Counter({(names[i], names[j]): int(n) for (i, j), n in zip(pairs, times, strict=True)})
 
 
 def _of_bodies(scene: Scene, a: str, b: str) -> tuple[str, str]:

@@ -73,14 +73,14 @@ class Rounds:
 
     def shapes(self) -> list[tuple[Shape, Pose]]:
         """Shapes of the contact layer with their poses."""
-        made: list[tuple[Shape, Pose]] = []
+        shapes: list[tuple[Shape, Pose]] = []
         for a, b, r in zip(self.a, self.b, self.r, strict=True):
             length = float(np.linalg.norm(b - a))
             if length == 0.0:
-                made.append((Sphere(float(r)), Pose(translation=a)))
+                shapes.append((Sphere(float(r)), Pose(translation=a)))
             else:
-                made.append((Capsule(float(r), length), Pose(_turn((b - a) / length), 0.5 * (a + b))))
-        return made
+                shapes.append((Capsule(float(r), length), Pose(_turn((b - a) / length), 0.5 * (a + b))))
+        return shapes
 
 
 def cover(solid: Solid, capsules: bool, error: float | None, count: int | None) -> Rounds:
@@ -95,14 +95,14 @@ def cover(solid: Solid, capsules: bool, error: float | None, count: int | None) 
     best = start.within(high, count)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        made = start.within(middle, count)
-        if len(made) <= count:
-            best, high = made, middle
+        rounds = start.within(middle, count)
+        if len(rounds) <= count:
+            best, high = rounds, middle
         else:
             low = middle
     smallest = max(finest, _SMALLEST * high)
-    found = [prove(solid, x, smallest) for x in (best, start.clustered(count))]
-    return min(found, key=lambda x: x.stands_out(solid))
+    candidates = [prove(solid, x, smallest) for x in (best, start.clustered(count))]
+    return min(candidates, key=lambda x: x.stands_out(solid))
 
 
 def _close(solid: Solid, capsules: bool, error: float) -> Rounds:
@@ -116,9 +116,9 @@ def _close(solid: Solid, capsules: bool, error: float) -> Rounds:
         chosen = start.within(float(part) * error, MOST)
         if len(chosen) > MOST:
             break
-        made = prove(solid, chosen, _SMALLEST * error)
-        if made.stands_out(solid) <= error:
-            return made
+        rounds = prove(solid, chosen, _SMALLEST * error)
+        if rounds.stands_out(solid) <= error:
+            return rounds
         start.add(gaps(solid, chosen, _SMALLEST * error))
     raise StateError(
         f"a cover of {solid.shape!r:.60} that stands out by {error:g} m needs more than {MOST} shapes: give a larger "
@@ -153,11 +153,11 @@ def gaps(solid: Solid, rounds: Rounds, smallest: float) -> Array:
 def _gaps(solid: Solid, rounds: Rounds, smallest: float) -> tuple[Array, Any, Array]:
     middles, edge = solid.cubes(8.0)
     while True:
-        found = _not_held(solid, rounds, middles, edge)
-        if not len(found[0]) or edge <= smallest:
-            return found
+        uncovered = _not_held(solid, rounds, middles, edge)
+        if not len(uncovered[0]) or edge <= smallest:
+            return uncovered
         edge *= 0.5
-        middles = (found[0][:, None] + edge * CORNERS).reshape(-1, 3)
+        middles = (uncovered[0][:, None] + edge * CORNERS).reshape(-1, 3)
 
 
 def _not_held(solid: Solid, rounds: Rounds, middles: Array, edge: float) -> tuple[Array, Any, Array]:
@@ -170,10 +170,10 @@ def _not_held(solid: Solid, rounds: Rounds, middles: Array, edge: float) -> tupl
         far = rounds.away(i, corners).reshape(-1, 8).max(axis=1)
         nearer = far < by[close]
         best[close[nearer]], by[close[nearer]] = i, far[nearer]
-    left = np.flatnonzero(by > 0.0)
-    reached = solid.distances(middles[left]) <= HALF * edge * (1.0 + _ROUNDED)
-    left = left[reached]
-    return middles[left], best[left], by[left]
+    outside = np.flatnonzero(by > 0.0)
+    reached = solid.distances(middles[outside]) <= HALF * edge * (1.0 + _ROUNDED)
+    outside = outside[reached]
+    return middles[outside], best[outside], by[outside]
 
 
 class _Start:
@@ -220,19 +220,19 @@ class _Start:
         """A few that hold all points and stand out by no more than an error; `most` and one where there are more."""
         size = self._solid.size
         radius = np.round(error / size - self._most, 9)
-        chosen, left = _greedy(self._away, radius, most)
-        made = Rounds(self._lines.a, self._lines.b, radius).take(chosen)
-        if len(left) and len(made) <= most:  # a point is in the ball about it
-            rest = self.points[left[: 4 * most]]  # that many are too many
-            own = Rounds(rest, rest, self._in_sizes(error - self._solid.distances(rest * size)))
-            away = np.round([own.away(i, rest) + own.r[i] for i in range(len(rest))], 9)
-            made = _joined([made, own.take(_greedy(away, own.r, most)[0])])
-        return Rounds(made.a * size, made.b * size, made.r * size)
+        chosen, uncovered = _greedy(self._away, radius, most)
+        rounds = Rounds(self._lines.a, self._lines.b, radius).take(chosen)
+        if len(uncovered) and len(rounds) <= most:  # a point is in the ball about it
+            rest = self.points[uncovered[: 4 * most]]  # that many are too many
+            balls = Rounds(rest, rest, self._in_sizes(error - self._solid.distances(rest * size)))
+            away = np.round([balls.away(i, rest) + balls.r[i] for i in range(len(rest))], 9)
+            rounds = _joined([rounds, balls.take(_greedy(away, balls.r, most)[0])])
+        return Rounds(rounds.a * size, rounds.b * size, rounds.r * size)
 
     def clustered(self, count: int) -> Rounds:
         """Balls about `count` clusters of the points."""
-        made, size = _clustered(self.points, min(count, len(self.points))), self._solid.size
-        return Rounds(made.a * size, made.b * size, made.r * size)
+        rounds, size = _clustered(self.points, min(count, len(self.points))), self._solid.size
+        return Rounds(rounds.a * size, rounds.b * size, rounds.r * size)
 
     def _segments(self, centres: Array, far: Array) -> tuple[Array, Array, Array]:
         """Pairs of centres that are deep and apart from each other, and the largest signed distance between them."""

@@ -75,23 +75,23 @@ class Details(Rules):
         if kind == "given":
             del self._details[name]
         try:
-            mine = [x for x in self._wanted(self._robot.mb) if name is None or name in x[2]]
-            told, bar = [], Bar("covers", 0.0, float(len(mine)), progress)
+            wanted = [x for x in self._wanted(self._robot.mb) if name is None or name in x[2]]
+            covers, bar = [], Bar("covers", 0.0, float(len(wanted)), progress)
             with bar:
-                for i, (model, placed, names, own) in enumerate(mine):
-                    told.append(self._made_of(model, placed, names, own))
+                for i, (model, placed, names, shape) in enumerate(wanted):
+                    covers.append(self._made_of(model, placed, names, shape))
                     bar.at(float(i + 1))
         except BaseException:
             self._details = before
             raise
         self._change()
-        return told
+        return covers
 
     def remove(self, name: str) -> None:
         """Remove an object, with its settings and those of its shapes."""
         super().remove(name)
-        mine = [x for x in self._details if x is not None and (x == name or x.startswith((f"{name}/", f"{name}.")))]
-        for x in mine:
+        names = [x for x in self._details if x is not None and (x == name or x.startswith((f"{name}/", f"{name}.")))]
+        for x in names:
             del self._details[x]
         self._standing.pop(name, None)
 
@@ -111,21 +111,21 @@ class Details(Rules):
         return item
 
     def _kept(self, name: str, item: Item) -> dict[tuple[str, str], Shape]:
-        kept = super()._kept(name, item)
+        shapes = super()._kept(name, item)
         source, model = item.source, item.model is not None
         if source is None or source.mesh_folder == self._robot.mb.mesh_folder:
-            return kept
+            return shapes
         for placed, _, names in item_shapes(self._robot.mb, name, item):
             if placed.geometry.mesh:
                 meshes = "hull" if self._wish(names) is GIVEN else "triangles"
                 part = placed.geometry.name
                 at = (names[1], part) if names[1] != name or not model else (source.root.name, f"{name}.{part}")
                 try:
-                    kept[at] = self._maker(source, meshes).make(placed.geometry, placed.name)
+                    shapes[at] = self._maker(source, meshes).make(placed.geometry, placed.name)
                 except ModelError:
                     if not self._hidden.intersection(names):
                         raise
-        return kept
+        return shapes
 
     def _take(self, other: Self) -> None:
         super()._take(other)
@@ -134,17 +134,17 @@ class Details(Rules):
     def _wanted(self, mb: Multibody) -> Iterator[tuple[Multibody, Placed, tuple[str, ...], Shape | None]]:
         """The shapes that are not hidden: the model they are of, where they are, all names that mean them, and their
         shape where it was given as such."""
-        own, hidden, shapes = self._robot.mb, self._hidden, self._robot._own_shapes()
-        given = {body: name for name, bodies in self._given.items() for body in bodies}
+        model, hidden, shapes = self._robot.mb, self._hidden, self._robot._own_shapes()
+        names_of = {body: name for name, bodies in self._given.items() for body in bodies}
         for placed, names in robot_shapes(mb):
-            if placed.carrier.name in given:
-                names = (*names, given[placed.carrier.name])
-            elif given and placed.carrier is mb.root:
+            if placed.carrier.name in names_of:
+                names = (*names, names_of[placed.carrier.name])
+            elif names_of and placed.carrier is mb.root:
                 names = (*names, *self._names_before(placed.geometry.name))
             if not hidden.intersection(names):
-                yield own, placed, names, shapes.get(placed.name)
+                yield model, placed, names, shapes.get(placed.name)
         for name, item in self._items.items():
-            source = own if item.source is None else item.source
+            source = model if item.source is None else item.source
             for placed, shape, names in self._stood(mb, name, item):
                 if not hidden.intersection(names):
                     yield source, placed, names, shape
@@ -170,24 +170,24 @@ class Details(Rules):
         """The shape of a geometry as it is, made once: geometries are never changed, only replaced."""
         if len(self._plain) > _KEPT:  # of geometries that are long gone
             self._plain.clear()
-        known = self._plain.get(id(placed.geometry))
-        if known is None or known[0] is not placed.geometry or known[1] != model.mesh_folder:
+        cached = self._plain.get(id(placed.geometry))
+        if cached is None or cached[0] is not placed.geometry or cached[1] != model.mesh_folder:
             shape = self._maker(model, "hull").make(placed.geometry, placed.name)
-            known = self._plain[id(placed.geometry)] = placed.geometry, model.mesh_folder, shape
-        return known[2]
+            cached = self._plain[id(placed.geometry)] = placed.geometry, model.mesh_folder, shape
+        return cached[2]
 
-    def _made_of(self, model: Multibody, placed: Placed, names: tuple[str, ...], own: Shape | None) -> Cover:
+    def _made_of(self, model: Multibody, placed: Placed, names: tuple[str, ...], other: Shape | None) -> Cover:
         """Cover of a shape."""
         wish = self._wish(names)
         if wish.kind == "given":
-            shape = own or self._given_shape(model, placed)
+            shape = other or self._given_shape(model, placed)
         else:
-            if own is not None and wish.kind == "mesh" and placed.geometry.mesh and not hasattr(own, "triangles"):
+            if other is not None and wish.kind == "mesh" and placed.geometry.mesh and not hasattr(other, "triangles"):
                 raise StateError(
                     f"{placed.name!r} was given to the robot as its hull, and its file is not in the robot's folder: "
                     "say w.detail(..., 'mesh') of it before w.give_to_robot, or 'hull' now."
                 )
-            shape = own or self._maker(model, "triangles").make(placed.geometry, placed.name)
+            shape = other or self._maker(model, "triangles").make(placed.geometry, placed.name)
         solid = hasattr(shape, "triangles") or wish.kind in ("box", "capsules", "spheres")
         if wish.kind in ("given", "mesh") or not has_cover(shape) or not solid:
             return Cover(placed.name, wish.kind, ((shape, Pose()),), 0.0, 0.0, 1.0)
@@ -223,19 +223,21 @@ class Details(Rules):
         """The robot alone, without paddings and pairs that were allowed: as it is checked, and with all pairs that the
         masks of its shapes let touch."""
         mb = self._robot.mb
-        given = {x for bodies in self._given.values() for x in bodies}
-        wanted = (x for x in self._wanted(mb) if x[1].carrier.name not in given and not self._items.keys() & set(x[2]))
+        bodies_given = {x for bodies in self._given.values() for x in bodies}
+        wanted = (
+            x for x in self._wanted(mb) if x[1].carrier.name not in bodies_given and not self._items.keys() & set(x[2])
+        )
         roll, filters = Roll(mb, (y for x in wanted for y in self._laid(*x))), Filters(self._robot.held, {}, (), (), {})
         return lay_out(mb, roll, filters), lay_out(mb, roll, filters, every=True)
 
-    def _laid(self, model: Multibody, placed: Placed, names: tuple[str, ...], own: Shape | None) -> Iterator[Laid]:
+    def _laid(self, model: Multibody, placed: Placed, names: tuple[str, ...], replaced: Shape | None) -> Iterator[Laid]:
         """Cover of a shape, in its place."""
         if self._wish(names).kind == "given":
-            yield Laid(placed, own or self._given_shape(model, placed), names)
+            yield Laid(placed, replaced or self._given_shape(model, placed), names)
             return
-        made = self._made_of(model, placed, names, own)
-        for i, (shape, pose) in enumerate(made.shapes):
-            full = placed.name if len(made) == 1 else f"{placed.name}.{i}"
+        cover = self._made_of(model, placed, names, replaced)
+        for i, (shape, pose) in enumerate(cover.shapes):
+            full = placed.name if len(cover) == 1 else f"{placed.name}.{i}"
             geometry = _geometry(placed.geometry, shape, pose)
             yield Laid(replace(placed, name=full, geometry=geometry), shape, (*names, full))
 

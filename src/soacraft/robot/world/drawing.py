@@ -26,25 +26,25 @@ def draw(mb: Multibody, rng: np.random.Generator, count: int, movable: Mask, cho
     the model either way, about where they are; balls over all rotations, or those that their limit lets. Dofs that
     are not `chosen` (nv) stay. Closed chains are closed near what was drawn by movable dofs, which takes some
     milliseconds for each."""
-    made = _drawn(mb, rng, count, chosen)
+    drawn = _drawn(mb, rng, count, chosen)
     if not any(x.active for x in mb.loops) and not mb.couplings:
-        return made
-    kept: list[Array] = []
+        return drawn
+    closed: list[Array] = []
     solver, tries = TreeAugmented(mb), 0
     stay = [mb.dof_names[i] for i in np.flatnonzero(~movable)]
-    while len(kept) < count:
+    while len(closed) < count:
         if tries >= _TRIES * count:
             raise ConvergenceError(
-                f"of {tries} configurations of {mb.name!r} that were drawn only {len(kept)} could be closed."
+                f"of {tries} configurations of {mb.name!r} that were drawn only {len(closed)} could be closed."
             )
-        for one in made:
+        for one in drawn:
             try:
-                kept.append(np.asarray(solver.assemble(one, fixed=stay, limits=True)))
+                closed.append(np.asarray(solver.assemble(one, fixed=stay, limits=True)))
             except LoopError:
                 continue
-        tries += len(made)
-        made = _drawn(mb, rng, count - len(kept), chosen) if len(kept) < count else made
-    return np.array(kept)
+        tries += len(drawn)
+        drawn = _drawn(mb, rng, count - len(closed), chosen) if len(closed) < count else drawn
+    return np.array(closed)
 
 
 def _drawn(mb: Multibody, rng: np.random.Generator, count: int, chosen: Mask) -> Array:
@@ -57,18 +57,18 @@ def _drawn(mb: Multibody, rng: np.random.Generator, count: int, chosen: Mask) ->
     high = np.where(np.isfinite(ranges.upper), ranges.upper, about + wide)
     step = np.where(chosen, rng.uniform(low - x, high - x, (count, mb.nv)), 0.0)
     turns = rng.standard_normal((count, 4 * len(mb.bodies))).reshape(count, -1, 4)
-    made = np.array(mb.integrate(np.broadcast_to(q, (count, mb.nq)), step))
+    drawn = np.array(mb.integrate(np.broadcast_to(q, (count, mb.nq)), step))
     limited = {ball.q.start: ball for ball in ranges.balls}
     for k, body in enumerate(mb.bodies):
         at = layout.hinge_q[k]
         if not isinstance(body.hinge, Spherical | Free) or not chosen[layout.hinge_v[k]].all():
             continue
         if at.start not in limited:
-            made[:, at.start : at.start + 4] = turns[:, k] / np.linalg.norm(turns[:, k], axis=1, keepdims=True)
+            drawn[:, at.start : at.start + 4] = turns[:, k] / np.linalg.norm(turns[:, k], axis=1, keepdims=True)
             continue
         ball = limited[at.start]
         axis = turns[:, k, :3] / np.linalg.norm(turns[:, k, :3], axis=1, keepdims=True)
         angle = ball.largest * rng.uniform(0.0, 1.0, (count, 1)) ** (1.0 / 3.0)
         neutral = np.asarray(ball.hinge.neutral())
-        made[:, at] = [integrate_of(ball.hinge, neutral, w) for w in angle * axis]
-    return made
+        drawn[:, at] = [integrate_of(ball.hinge, neutral, w) for w in angle * axis]
+    return drawn

@@ -70,9 +70,9 @@ class Objects(Strict):
         """
         if not isinstance(name, str) or not name or "/" in name:
             raise ModelError(f"an object has a name without '/', got {name!r:.60}.")
-        made = self._new_item(name, shape, pose, on, model, folder)
+        item = self._new_item(name, shape, pose, on, model, folder)
         self._refuse_known([name, *body_names(name, model)])
-        self._items[name] = made
+        self._items[name] = item
         self._change()
 
     def replace(
@@ -160,7 +160,7 @@ class Objects(Strict):
         item, mb = self._item(name), self._robot.mb
         if item.on is not None:
             raise ModelError(f"object {name!r} is on {item.on!r} of the robot, which no hand can take it from.")
-        kept = self._kept(name, item)
+        stored = self._kept(name, item)
         with self._robot._edits.own():
             if item.model is not None:
                 if inertia is not None:
@@ -171,12 +171,12 @@ class Objects(Strict):
             else:
                 mb.add_model(as_body(name, item, inertia, mb.gravity), None, None, item.pose)
         self._given[name] = body_names(name, item.model) or (name,)
-        found = {}
-        for (body, part), shape in kept.items():
+        shapes = {}
+        for (body, part), shape in stored.items():
             geometry = (mb.root if body == mb.root.name else mb[body]).geometries[part]
             if not geometry.mesh or mb.mesh_folder != item.folder:  # files are read in one folder alone
-                found[body, part] = geometry, shape
-        self._robot._shapes = {**self._robot._shapes, **found}
+                shapes[body, part] = geometry, shape
+        self._robot._shapes = {**self._robot._shapes, **shapes}
         del self._items[name]
         self._change()
 
@@ -193,15 +193,15 @@ class Objects(Strict):
         mb = self._robot.mb
         place = Pose() if pose is None else read_pose(name, pose)
         frame = None if on is None else mb.frame(on)
-        told = None
+        carrier = None
         if frame is not None:
             place, on = frame.offset @ place, None if frame.carrier is mb.root else frame.carrier.name
-            told = None if frame is mb.root else frame.full_name
-        where = mb.mesh_folder if folder is None else read_path(folder, f"folder of object {name!r}").resolve()
-        shapes, records = read_parts(name, shape, where) if model is None else ((), None)
+            carrier = None if frame is mb.root else frame.full_name
+        place_of_files = mb.mesh_folder if folder is None else read_path(folder, f"folder of object {name!r}").resolve()
+        shapes, records = read_parts(name, shape, place_of_files) if model is None else ((), None)
         if folder is not None and records is None:
             raise ModelError(f"object {name!r} has no geometry whose file could be in folder={folder!r:.60}.")
-        return Item(shapes, None if model is None else model.copy(), place, on, told, records)
+        return Item(shapes, None if model is None else model.copy(), place, on, carrier, records)
 
     def _kept(self, name: str, item: Item) -> dict[tuple[str, str], Shape]:
         """The shapes that the robot keeps once it is given the object, by body and name there, where neither a size nor
@@ -232,9 +232,9 @@ class Objects(Strict):
 
     def _refuse_known(self, names: list[str]) -> None:
         """Refuse names that objects, their bodies, or something of the robot have: shapes are told by their names."""
-        known = {x for name, item in self._items.items() for x in (name, *body_names(name, item.model))}
+        taken = {x for name, item in self._items.items() for x in (name, *body_names(name, item.model))}
         for x in names:
-            if x in known or x in self._robot.mb:
+            if x in taken or x in self._robot.mb:
                 raise ModelError(f"there is {x!r} already, in the world or on the robot; take another name.")
 
     def _item(self, name: str) -> Item:

@@ -51,8 +51,8 @@ class Item(NamedTuple):
     @property
     def parts(self) -> dict[str, tuple[Shape | Geometry, Pose]]:
         """Shapes and geometries of the object, as `add` and `replace` take them."""
-        own: tuple[Geometry, ...] = () if self.records is None else tuple(self.records.root.geometries)
-        return {**{part: (shape, at) for part, shape, at in self.shapes}, **{x.name: (x, Pose()) for x in own}}
+        recorded: tuple[Geometry, ...] = () if self.records is None else tuple(self.records.root.geometries)
+        return {**{part: (shape, at) for part, shape, at in self.shapes}, **{x.name: (x, Pose()) for x in recorded}}
 
     def copy(self) -> Item:
         """Copy of the object and of its models."""
@@ -67,26 +67,26 @@ def read_pose(name: str, pose: Any) -> Pose:
     return pose
 
 
-def read_parts(name: str, given: Any, folder: Path | None) -> tuple[Shapes, Multibody | None]:
+def read_parts(name: str, content: Any, folder: Path | None) -> tuple[Shapes, Multibody | None]:
     """The shapes and geometries that an object is made of; the latter on a model whose files are in a folder."""
     shapes, records = list[tuple[str, Shape, Pose]](), Multibody(name)
-    for part, what, pose in _each(name, given):
+    for part, what, pose in _each(name, content):
         if isinstance(what, Shape):
             shapes.append((part, what, pose))
         else:
-            kept = {key: value for key, value in what.attributes.items() if key not in _MASKS}
-            made = replace(what, name=part, pose=pose @ what.pose, role="collision", attributes=kept)
-            records.root.add_geometry(made)
+            attributes = {key: value for key, value in what.attributes.items() if key not in _MASKS}
+            record = replace(what, name=part, pose=pose @ what.pose, role="collision", attributes=attributes)
+            records.root.add_geometry(record)
     records.mesh_folder = folder
     return tuple(shapes), records if records.root.geometries else None
 
 
-def _each(name: str, given: Any) -> Iterator[tuple[str, Shape | Geometry, Pose]]:
-    if isinstance(given, Shape | Geometry):
-        given = {"shape": given}
-    if not isinstance(given, dict) or not given:
-        raise ModelError(f"object {name!r} must be a shape, or {{name: (shape, pose)}}, got {given!r:.60}.")
-    for part, value in given.items():
+def _each(name: str, content: Any) -> Iterator[tuple[str, Shape | Geometry, Pose]]:
+    if isinstance(content, Shape | Geometry):
+        content = {"shape": content}
+    if not isinstance(content, dict) or not content:
+        raise ModelError(f"object {name!r} must be a shape, or {{name: (shape, pose)}}, got {content!r:.60}.")
+    for part, value in content.items():
         shape, pose = value if isinstance(value, Sequence) and len(value) == 2 else (value, Pose())
         if not isinstance(part, str) or not part or "/" in part:
             raise ModelError(f"a part of object {name!r} has a name without '/', got {part!r:.60}.")
@@ -98,13 +98,13 @@ def _each(name: str, given: Any) -> Iterator[tuple[str, Shape | Geometry, Pose]]
 def as_body(name: str, item: Item, inertia: Inertia, gravity: Array) -> Multibody:
     """A model of one free body with the shapes and geometries of an object; what only points tell is a mesh without a
     file, whose shape the robot keeps."""
-    made = Multibody(name, gravity=gravity)
-    made.mesh_folder = item.folder
-    body = made.add_body(name, None, Free(), inertia)
+    model = Multibody(name, gravity=gravity)
+    model.mesh_folder = item.folder
+    body = model.add_body(name, None, Free(), inertia)
     for part, shape, pose in item.shapes:
         sized = shape.kind in SIZED
         size = tuple(np.asarray(getattr(shape, "size", ()))) if sized else ()
         body.add_geometry(Geometry(part, shape.kind if sized else "mesh", size, pose, role="collision"))
     for geometry in () if item.records is None else item.records.root.geometries:
         body.add_geometry(geometry)
-    return made
+    return model

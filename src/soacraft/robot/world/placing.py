@@ -80,8 +80,8 @@ class Meanings(Names):
 
     def __init__(self, names: Iterable[Iterable[str]]) -> None:
         self._numbers: dict[str, list[int]] = defaultdict(list)
-        for i, known in enumerate(names):
-            for name in dict.fromkeys(known):
+        for i, meanings in enumerate(names):
+            for name in dict.fromkeys(meanings):
                 self._numbers[name].append(i)
 
 
@@ -106,10 +106,12 @@ class WorldScene(Scene):
         raise ModelError(f"paddings of a world are its own: w.pad({a!r:.40}, {metres!r:.40}).")
 
     def _check_names(self, names: Iterable[str]) -> None:
-        known = self._current().names
+        names_of_scene = self._current().names
         for name in names:
-            if name not in known:
-                raise ModelError(f"there is no body, shape or object {name!r:.60}{near(str(name), sorted(known))}")
+            if name not in names_of_scene:
+                raise ModelError(
+                    f"there is no body, shape or object {name!r:.60}{near(str(name), sorted(names_of_scene))}"
+                )
 
     def _current(self) -> Placement:
         assert self._built is not None
@@ -130,10 +132,10 @@ def body_names(name: str, model: Multibody | None) -> tuple[str, ...]:
 
 def item_shapes(mb: Multibody, name: str, item: Item) -> Iterator[tuple[Placed, Shape | None, tuple[str, ...]]]:
     """The shapes of an object on their carrier; those of a model are still to be made of their geometries."""
-    for known in (name, *body_names(name, item.model)):
-        if known in mb:
+    for taken in (name, *body_names(name, item.model)):
+        if taken in mb:
             raise ModelError(
-                f"the robot has {known!r} now, and so has the world: w.remove({name!r}), and add it by another name."
+                f"the robot has {taken!r} now, and so has the world: w.remove({name!r}), and add it by another name."
             )
     if item.on is not None and item.on not in mb:
         raise ModelError(f"object {name!r} is on {item.on!r}, which the robot no longer has: w.remove({name!r}).")
@@ -176,10 +178,10 @@ class Roll:
     def classes(self, mb: Multibody, groups: Groups, objects: Iterable[str], every: bool) -> Integers:
         """The classes of the shapes. A hinge joins its outboard body alone, not what is welded on that or put on it;
         `every` joins none."""
-        known, put, group = classes(mb, self._placed, self._masks, groups, every), set(objects), groups[0]
+        table, put, group = classes(mb, self._placed, self._masks, groups, every), set(objects), groups[0]
         shapes = enumerate(zip(self._placed, self.meanings, strict=True))
-        known[[i for i, (x, names) in shapes if group[x.carrier] is not x.carrier or not put.isdisjoint(names)], 1] = -1
-        return known
+        table[[i for i, (x, names) in shapes if group[x.carrier] is not x.carrier or not put.isdisjoint(names)], 1] = -1
+        return table
 
     def file_pairs(self, groups: Groups) -> dict[Pair, bool]:
         """Pairs of the robot's shapes in the files, and if they may touch."""
@@ -189,7 +191,7 @@ class Roll:
 def lay_out(mb: Multibody, roll: Roll, filters: Filters, every: bool = False) -> WorldScene:
     """The scene of shapes and filters; `every` takes all pairs that masks let touch. O(shapes + pairs named)."""
     placed, names, groups = roll.placed(mb), roll.parts.names, rigid_groups(mb)
-    known, group = roll.classes(mb, groups, filters.objects, every), groups[0]
+    shape_classes, group = roll.classes(mb, groups, filters.objects, every), groups[0]
     named = {} if every else roll.file_pairs(groups)
     if not every:
         _join_to_base(mb, names, group, named)
@@ -198,22 +200,22 @@ def lay_out(mb: Multibody, roll: Roll, filters: Filters, every: bool = False) ->
     for pair in filters.allowed:
         named.update(dict.fromkeys(names.pairs(pair), False))
     single, padded = _paddings(names, filters.pads, len(placed))
-    return WorldScene(mb, assemble(key_of(mb), placed, roll.parts, known, named, single, padded), roll.meanings)
+    return WorldScene(mb, assemble(key_of(mb), placed, roll.parts, shape_classes, named, single, padded), roll.meanings)
 
 
 def _file_pairs(mb: Multibody, laid: list[Laid]) -> dict[Pair, bool]:
     """Pairs of the robot's shapes in the files, and if they may touch; pieces of a shape are as it is."""
     if not mb.records:
         return {}
-    own: dict[str, list[int]] = defaultdict(list)
+    by_name: dict[str, list[int]] = defaultdict(list)
     for i, x in enumerate(laid):
-        own[x.names[0]].append(i)
-    robot = [x for x in collision_shapes(mb) if x.name in own]
-    made: dict[Pair, bool] = {}
+        by_name[x.names[0]].append(i)
+    robot = [x for x in collision_shapes(mb) if x.name in by_name]
+    pairs: dict[Pair, bool] = {}
     for (i, j), may in file_pairs(mb, robot).items():
-        for a in own[robot[i].name]:
-            made.update({(min(a, b), max(a, b)): may for b in own[robot[j].name]})
-    return made
+        for a in by_name[robot[i].name]:
+            pairs.update({(min(a, b), max(a, b)): may for b in by_name[robot[j].name]})
+    return pairs
 
 
 def _join_to_base(mb: Multibody, names: Names, group: dict[Any, Any], named: dict[Pair, bool]) -> None:
@@ -229,8 +231,8 @@ def _apart(filters: Filters) -> Iterator[tuple[str, str]]:
     """Objects that were given to the robot and are not held, against the other objects."""
     loose = [bodies for bodies in filters.given.values() if not any(x in filters.held for x in bodies)]
     others = list(filters.objects)
-    for i, mine in enumerate(loose):
-        for a in mine:
+    for i, group in enumerate(loose):
+        for a in group:
             yield from ((a, b) for b in (*others, *(y for more in loose[i + 1 :] for y in more)))
 
 

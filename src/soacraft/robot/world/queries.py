@@ -115,11 +115,11 @@ class Queries:
         hit = None if self._fast is None else self._fast.collides(q, count)
         if hit is not None:
             return hit
-        given, batch = self._read(q)
-        many = None if self._fast is None else self._fast.collides(given, count)
+        rows_of_q, batch = self._read(q)
+        many = None if self._fast is None else self._fast.collides(rows_of_q, count)
         if many is None:
-            many = np.zeros(len(given), dtype=bool)
-            rows = self.scene.distances(given, 0.0, threads=count)
+            many = np.zeros(len(rows_of_q), dtype=bool)
+            rows = self.scene.distances(rows_of_q, 0.0, threads=count)
             many[rows.state[rows.distance <= 0.0]] = True
         return many.reshape(batch) if batch else bool(many[0])
 
@@ -127,30 +127,30 @@ class Queries:
         """`World.distances`."""
         count, q = read_threads("distances", threads) or 1, self._in_order(q)
         far = within if type(within) is float else read_within(within)
-        found = None if self._fast is None else self._fast.distances(q, far, count)
-        if found is None:
+        answer = None if self._fast is None else self._fast.distances(q, far, count)
+        if answer is None:
             q, _ = self._read(q)
-            found = None if self._fast is None else self._fast.distances(q, read_within(far), count)
-        if found is None:
+            answer = None if self._fast is None else self._fast.distances(q, read_within(far), count)
+        if answer is None:
             rows = self.scene.distances(q, read_within(far), threads=count)
             numbers = np.column_stack([rows.distance, rows.point_a, rows.point_b, rows.normal, rows.error])
-            found = numbers, self.scene.gradient(rows), np.column_stack([rows.state, rows.a, rows.b])
-        return Distances(self.names, *found, self.scene, np.array(q))
+            answer = numbers, self.scene.gradient(rows), np.column_stack([rows.state, rows.a, rows.b])
+        return Distances(self.names, *answer, self.scene, np.array(q))
 
     def edge(self, q0: Any, q1: Any, gap: float | None, first: bool) -> Edge:
         """`World.edge`."""
         close, first = self._close(gap), read_first(first)
         assert self._fast is not None
         q0, q1 = self._in_order(q0), self._in_order(q1)
-        found = self._fast.edge(q0, q1, close, first, STEPS)
-        if found is None:
+        answer = self._fast.edge(q0, q1, close, first, STEPS)
+        if answer is None:
             (a, shape), (b, other) = self._read(q0), self._read(q1)
             if shape or other:
                 raise StateError("an edge goes from one configuration to one other; edges(...) takes many.")
-            found = self._fast.edge(self._plain(a)[0], self._plain(b)[0], close, first, STEPS)
-            if found is None:
+            answer = self._fast.edge(self._plain(a)[0], self._plain(b)[0], close, first, STEPS)
+            if answer is None:
                 raise self._too_far(a, b)
-        free, part, least, x, y, _, spent, q = found
+        free, part, least, x, y, _, spent, q = answer
         if spent:
             raise self._spent(part)
         return Edge(free, part, q, None if free else (self.names[x], self.names[y]), least)
@@ -163,10 +163,10 @@ class Queries:
         (a, shape), (b, other) = self._read(q0), self._read(q1)
         if len(shape) != 1 or len(other) != 1 or shape != other:
             raise StateError(f"edges go from as many configurations as they go to, got {shape} and {other}.")
-        found = self._fast.edges(self._plain(a), self._plain(b), close, first, STEPS, count)
-        if found is None:
+        answer = self._fast.edges(self._plain(a), self._plain(b), close, first, STEPS, count)
+        if answer is None:
             raise self._too_far(a, b)
-        numbers, wholes, q = found
+        numbers, wholes, q = answer
         if wholes[:, 4].any():
             i = int(np.argmax(wholes[:, 4]))
             raise self._spent(float(numbers[i, 0]), f"edge {i}")
@@ -196,6 +196,6 @@ class Queries:
 
     def _read(self, q: Any) -> tuple[Array, tuple[int, ...]]:
         mb, q = self.mb, self._in_order(q)
-        given = finite(q, (..., mb.nq), f"q of {mb.name!r}", StateError)
-        batch = given.shape[:-1]
-        return np.ascontiguousarray(given.reshape(math.prod(batch), mb.nq)), batch
+        coordinates = finite(q, (..., mb.nq), f"q of {mb.name!r}", StateError)
+        batch = coordinates.shape[:-1]
+        return np.ascontiguousarray(coordinates.reshape(math.prod(batch), mb.nq)), batch

@@ -45,9 +45,9 @@ def look(world: World, samples: int, seed: int) -> Room:
     touched: Counter[tuple[str, str]] = Counter()
     free = 0
     for start in range(0, count, TOGETHER):
-        found = least(world, world.scene, q[start : start + TOGETHER], 0.0)
-        touched.update({pair: len(gaps) for pair, gaps in found.items()})
-        free += len(q[start : start + TOGETHER]) - len(set().union(*(x.keys() for x in found.values())))
+        gaps_of = least(world, world.scene, q[start : start + TOGETHER], 0.0)
+        touched.update({pair: len(gaps) for pair, gaps in gaps_of.items()})
+        free += len(q[start : start + TOGETHER]) - len(set().union(*(x.keys() for x in gaps_of.values())))
     for pair, times in touched.most_common(1):
         if times == count:
             _refuse(world, pair, q)
@@ -61,13 +61,13 @@ def least(world: World, scene: Scene, q: Array, within: float) -> dict[tuple[str
     """Least distance by pair of bodies or objects, in each configuration in which it is at most `within`."""
     rows = scene.distances(q, within)
     owner = [world.body_of(x) for x in scene.names]
-    found: dict[tuple[str, str], dict[int, float]] = {}
+    by_pair: dict[tuple[str, str], dict[int, float]] = {}
     columns = (rows.state, rows.a, rows.b, rows.distance)
     for state, a, b, d in zip(*(x.tolist() for x in columns), strict=True):
         if d <= within:
-            mine = found.setdefault((min(owner[a], owner[b]), max(owner[a], owner[b])), {})
-            mine[state] = min(d, mine.get(state, np.inf))
-    return found
+            by_state = by_pair.setdefault((min(owner[a], owner[b]), max(owner[a], owner[b])), {})
+            by_state[state] = min(d, by_state.get(state, np.inf))
+    return by_pair
 
 
 def _refuse(world: World, pair: tuple[str, str], q: Array) -> None:

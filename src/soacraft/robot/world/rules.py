@@ -26,10 +26,10 @@ class Rules(Objects):
     def remove(self, name: str) -> None:
         """Remove an object, with its settings and those of its shapes."""
         super().remove(name)
-        mine = {x for x in self._said() if x == name or x.startswith((f"{name}/", f"{name}."))}
-        self._hidden -= mine
-        self._pads = {who: value for who, value in self._pads.items() if not mine.intersection(who)}
-        self._allowed = {pair: why for pair, why in self._allowed.items() if not mine.intersection(pair)}
+        names = {x for x in self._said() if x == name or x.startswith((f"{name}/", f"{name}."))}
+        self._hidden -= names
+        self._pads = {who: value for who, value in self._pads.items() if not names.intersection(who)}
+        self._allowed = {pair: why for pair, why in self._allowed.items() if not names.intersection(pair)}
 
     def hide(self, name: str) -> None:
         """Let an object, a body or a shape be passed through, until `show`."""
@@ -80,8 +80,8 @@ class Rules(Objects):
                 del self._allowed[pair]
                 self._change()
                 return
-        known = sorted({y if x == a else x for x, y in self._allowed if a in (x, y)})
-        hint = near(str(b), known, f"{a!r:.60} may touch")
+        partners = sorted({y if x == a else x for x, y in self._allowed if a in (x, y)})
+        hint = near(str(b), partners, f"{a!r:.60} may touch")
         raise ModelError(f"{a!r:.60} and {b!r:.60} were not allowed to touch{hint}")
 
     @property
@@ -115,6 +115,6 @@ class Rules(Objects):
         yield from (name for name in self.given)
 
     def _require(self, name: str) -> None:
-        known = set(self._names())
-        if not isinstance(name, str) or name not in known:
-            raise ModelError(f"there is no body, shape or object {name!r:.60}{near(str(name), sorted(known))}")
+        names = set(self._names())
+        if not isinstance(name, str) or name not in names:
+            raise ModelError(f"there is no body, shape or object {name!r:.60}{near(str(name), sorted(names))}")

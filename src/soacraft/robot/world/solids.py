@@ -69,19 +69,19 @@ class Solid:
         return 0.5 * (self.low + self.high) + (self.high - self.low) * CORNERS if self.shape.kind == "box" else _NONE
 
     def _ask(self, points: Array) -> tuple[Array, Array]:
-        made = [self._some(points[i : i + _TOGETHER]) for i in range(0, len(points), _TOGETHER)]
-        return np.concatenate([np.zeros(0), *(x for x, _ in made)]), np.concatenate(
-            [np.zeros((0, 3)), *(x for _, x in made)]
+        parts = [self._some(points[i : i + _TOGETHER]) for i in range(0, len(points), _TOGETHER)]
+        return np.concatenate([np.zeros(0), *(x for x, _ in parts)]), np.concatenate(
+            [np.zeros((0, 3)), *(x for _, x in parts)]
         )
 
     def _some(self, points: Array) -> tuple[Array, Array]:
         at = Pose(np.broadcast_to(np.eye(3), (len(points), 3, 3)), points)
-        told = distance(Sphere(0.0), at, self.shape, Pose())
+        answer = distance(Sphere(0.0), at, self.shape, Pose())
         if self._skin is None:
-            return np.asarray(told.distance), told.point_b
+            return np.asarray(answer.distance), answer.point_b
         skin = distance(Sphere(0.0), at, self._skin, Pose())
         away = np.abs(np.asarray(skin.distance))
-        inside = self.closed & (np.asarray(told.distance) < 0.0)
+        inside = self.closed & (np.asarray(answer.distance) < 0.0)
         return np.where(inside, -away, away), skin.point_b
 
     def cubes(self, across: float) -> tuple[Array, float]:
@@ -120,10 +120,10 @@ def stands_out(outer: Solid, pose: Pose, inner: Solid, tolerance: float) -> floa
     middles, edge = outer.cubes(8.0)
     while True:
         reach = float(HALF * edge)
-        own = outer.distances(middles)
-        middles, own = middles[own <= reach], own[own <= reach]
+        away = outer.distances(middles)
+        middles, away = middles[away <= reach], away[away <= reach]
         far = inner.distances(np.asarray(pose @ middles))
-        surely = max(0.0, float(far[own <= 0.0].max(initial=0.0)))
+        surely = max(0.0, float(far[away <= 0.0].max(initial=0.0)))
         if reach <= tolerance:
             return max(surely, float(far.max(initial=0.0)) + reach)
         edge = 0.5 * edge
@@ -158,13 +158,13 @@ def volume_ratio(shapes: Sequence[tuple[Shape, Pose]], solid: Solid) -> float:
     ends = np.concatenate([pose @ _box_corners(x) for pose, x in boxes])
     low, high = np.minimum(ends.min(axis=0), solid.low), np.maximum(ends.max(axis=0), solid.high)
     points = low + (high - low) * ((np.arange(1, _POINTS + 1)[:, None] * _EVEN) % 1.0)
-    mine = int((solid.distances(points) <= 0.0).sum()) if solid.closed else 0
+    count = int((solid.distances(points) <= 0.0).sum()) if solid.closed else 0
     inside = np.zeros(len(points), dtype=bool)
     for shape, pose in shapes:
-        left = np.flatnonzero(~inside)
-        at = Pose(np.broadcast_to(np.eye(3), (len(left), 3, 3)), points[left])
-        inside[left] = np.asarray(distance(Sphere(0.0), at, shape, pose).distance) <= 0.0
-    return float(inside.sum()) / mine if mine else np.inf
+        outside = np.flatnonzero(~inside)
+        at = Pose(np.broadcast_to(np.eye(3), (len(outside), 3, 3)), points[outside])
+        inside[outside] = np.asarray(distance(Sphere(0.0), at, shape, pose).distance) <= 0.0
+    return float(inside.sum()) / count if count else np.inf
 
 
 def _box_corners(points: Array) -> Array:

@@ -38,20 +38,20 @@ class Voxels(Shape):
     triangles: Integers
 
     def __init__(self, points: Any, size: float) -> None:
-        given = finite(points, (None, 3), "the points of a scan", StateError)
+        cloud = finite(points, (None, 3), "the points of a scan", StateError)
         edge = float(finite(size, (), "voxel", StateError))
         if not edge > 0.0:
             raise StateError(f"voxel must be positive, got {size!r:.40}.")
-        if not len(given):
+        if not len(cloud):
             raise StateError("a scan has no points.")
-        across = float(np.ptp(given, axis=0).max()) / edge
-        away = float(np.abs(given).max()) / edge
+        across = float(np.ptp(cloud, axis=0).max()) / edge
+        away = float(np.abs(cloud).max()) / edge
         if across > MOST - 4 or away > 2.0**50:
             raise StateError(
                 f"the points reach over {across:.3g} voxels, {away:.3g} from the origin; {MOST} is the most: give a "
                 f"larger voxel than {edge:g} m, or cut off what is far away."
             )
-        cells = np.unique(_cells(given, edge), axis=0)
+        cells = np.unique(_cells(cloud, edge), axis=0)
         self._take_cells(cells, edge)
 
     def _take_cells(self, cells: Integers, edge: float) -> None:
@@ -84,13 +84,13 @@ def _surface(cells: Integers) -> tuple[Integers, Integers]:
     low = cells.min(axis=0) - 1
     at = cells - low
     step = np.array([1, 2 * MOST, 4 * MOST * MOST])
-    known = np.sort(at @ step)
+    keys = np.sort(at @ step)
     corners: list[Integers] = []
     for axis in range(3):
         for side in (0, 1):
             neighbour = at @ step + (2 * side - 1) * step[axis]
-            place = np.minimum(np.searchsorted(known, neighbour), len(known) - 1)
-            bare = at[known[place] != neighbour]
+            place = np.minimum(np.searchsorted(keys, neighbour), len(keys) - 1)
+            bare = at[keys[place] != neighbour]
             first, second = (axis + 1) % 3, (axis + 2) % 3
             if not len(bare):
                 continue
@@ -118,6 +118,6 @@ def _merge(lower: Integers, upper: Integers, along: int) -> tuple[Integers, Inte
         joined &= (lower[1:, i] == lower[:-1, i]) & (upper[1:, i] == upper[:-1, i])
     start = np.flatnonzero(np.concatenate([[True], ~joined]))
     end = np.concatenate([start[1:], [len(lower)]]) - 1
-    made = upper[start].copy()
-    made[:, along] = upper[end, along]
-    return lower[start], made
+    ends = upper[start].copy()
+    ends[:, along] = upper[end, along]
+    return lower[start], ends

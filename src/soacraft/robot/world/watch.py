@@ -25,11 +25,11 @@ class Watch:
     """
 
     def __init__(self, mb: Multibody) -> None:
-        self._told = told = [False]
+        self._told = changed = [False]
 
         def hear(change: Change) -> None:  # knows the list alone, so that the model does not keep this alive
             if change.kinds != {"state"}:
-                told[0] = True
+                changed[0] = True
 
         weakref.finalize(self, mb.subscribe(hear).cancel)
 

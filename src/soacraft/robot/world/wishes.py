@@ -93,7 +93,7 @@ def cover_of(shape: Shape, wish: Detail) -> Cover:
     error = wish.error
     if error is None and wish.number is None:
         error = ERROR * float(np.linalg.norm(solid.high - solid.low))
-    made = cover(solid, wish.kind == "capsules", error, wish.number)
-    shapes = tuple(made.shapes())
-    left = sticks_out(solid, made, min(tolerance, 0.02 * made.stands_out(solid)))
-    return Cover("", wish.kind, shapes, made.stands_out(solid), left, volume_ratio(shapes, solid))
+    rounds = cover(solid, wish.kind == "capsules", error, wish.number)
+    shapes = tuple(rounds.shapes())
+    sticking = sticks_out(solid, rounds, min(tolerance, 0.02 * rounds.stands_out(solid)))
+    return Cover("", wish.kind, shapes, rounds.stands_out(solid), sticking, volume_ratio(shapes, solid))

@@ -57,13 +57,13 @@ class World(Details):
         >>> planning.objects, planning.paddings, planning.robot is w.robot
         (('table',), {('table',): 0.01}, False)
         """
-        made = World(self._robot.copy() if robot is None else robot)
-        mb = made.robot.mb
+        other = World(self._robot.copy() if robot is None else robot)
+        mb = other.robot.mb
         for name, item in self._items.items():
             if item.on is not None and item.on not in mb:
                 raise ModelError(f"object {name!r} is on {item.on!r}, which the robot {mb.name!r} does not have.")
-        made._take(self)
-        return made
+        other._take(self)
+        return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         said = ("_items", "_given", "_hidden", "_pads", "_allowed", "_details")  # scene and shapes are made again
@@ -78,11 +78,11 @@ class World(Details):
         configurations, and allow the first two; with `never` those too, which makes queries faster and is a guess.
         Objects, paddings and pairs allowed before do not count. The same seed gives the same answer. O(samples):
         about a second for 100,000 of an arm; closed chains take some milliseconds each. `progress` shows a bar."""
-        told = sampled(self, samples, seed, progress)
-        for row in told.rows:
+        report = sampled(self, samples, seed, progress)
+        for row in report.rows:
             if row.kind in ("always", "default") or (never and row.kind == "never"):
                 self.allow(row.a, row.b, row.kind)
-        return told
+        return report
 
     def check(self, samples: int = 1000, seed: int = 0) -> Room:
         """Refuse a world that leaves the robot no room: where a pair touches in every one of some random
@@ -145,9 +145,9 @@ class World(Details):
         `rb.movable`."""
         mb, rng, count = self._robot.mb, read_seed(rng, "rng"), whole_number(count, "count", 1, MOST_DRAWN)
         movable = movable_dofs(mb, self._robot.held)
-        chosen, given = movable.copy(), {x for name in self._given for x in self._given[name]}
-        for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True):
-            chosen[where] &= body.name not in given
+        chosen, bodies = movable.copy(), {x for name in self._given for x in self._given[name]}
+        for body, dofs in zip(mb.bodies, mb.layout.hinge_v, strict=True):
+            chosen[dofs] &= body.name not in bodies
         return draw(mb, rng, count, movable, chosen)
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -164,13 +164,13 @@ class World(Details):
         return shape.rpartition("/")[0]
 
     def _queries(self) -> Queries:
-        mb, made, kept = self._robot.mb, self._made, self._robot._shapes
+        mb, stored, shapes_of_robot = self._robot.mb, self._made, self._robot._shapes
         now = self._changes, mb.version, mb.parameters
-        if made is not None and made[0][:3] == now and made[0][-1] is kept and not self._watch.changed:
-            return made[1]
+        if stored is not None and stored[0][:3] == now and stored[0][-1] is shapes_of_robot and not self._watch.changed:
+            return stored[1]
         self._watch.forget()
         shapes = tuple(x for c in (mb.root, *mb.bodies) for x in c._geometries.values())
-        key = (*now, shapes, mb.records, mb.mesh_folder, kept)
+        key = (*now, shapes, mb.records, mb.mesh_folder, shapes_of_robot)
         if self._made is None or self._made[0] != key:
             self._made = key, Queries(mb, self._lay_out(mb, self._pads))
         return self._made[1]

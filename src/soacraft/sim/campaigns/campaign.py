@@ -15,10 +15,10 @@ from soacraft.errors import CampaignError, SoacraftError, near
 from soacraft.fingerprint import warn_unread
 from soacraft.markup import Text
 from soacraft.progress import Bar
-from soacraft.sim.campaigns.batches.obstacles import obstacle, obstacle_of_arguments, size_of
+from soacraft.sim.campaigns.batches.obstacles import obstacle_of_arguments, obstacle_of_batch, size_of
 from soacraft.sim.campaigns.cluster import compute_on
 from soacraft.sim.campaigns.folder import Folder, Row, Settings, missing, number, told, write_aside
-from soacraft.sim.campaigns.job import Job, series_of
+from soacraft.sim.campaigns.job import Job, keys_of, series_of
 from soacraft.sim.campaigns.judged import Judged
 from soacraft.sim.campaigns.measures import Measure, check_measure, read_measure, signals_of
 from soacraft.sim.campaigns.pool import Done, Task, compute
@@ -198,13 +198,15 @@ class Campaign(Judged):
         if wanted == 0:
             return 0, AS_ASKED
         measures = [read_measure(x) if x else None for x in texts.values()]
-        why = obstacle(first, inputs.paths, measures) or obstacle_of_arguments(self._source, inputs)
+        histories = [series_of(x) for x in history.values()]
+        keys = keys_of(measures, histories)
+        why = obstacle_of_batch(first, inputs.paths, measures, keys, t) or obstacle_of_arguments(self._source, inputs)
         if why and wanted != "auto":
             raise CampaignError(f"runs cannot march as a batch: {why}. Leave out batch=.")
         if why:
             return 0, why
         series = [x.series for x in measures if x is not None and x.series is not None]
-        size = size_of(first, t, [*series, *(series_of(x) for x in history.values())])
+        size = size_of(first, t, [*series, *histories])
         return (size if wanted == "auto" else int(wanted)), ""
 
     def _first(self, inputs: Inputs) -> System:
@@ -238,7 +240,7 @@ class Campaign(Judged):
             signals_of(first, [series_of(text).key])
         try:
             compilation = first.board.compiled()
-            from soacraft.sim.systems.describing import columns
+            from soacraft.sim.systems.texts import columns
 
             columns(first.diagram.parts, compilation.wiring, compilation.schedule, self._job.signals(first))
         except SoacraftError as wrong:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,9 @@ import numpy as np
 from soacraft.errors import CampaignError, SoacraftError
 from soacraft.sim.campaigns.batches.batch import march
 from soacraft.sim.campaigns.batches.lanes import Lanes
+from soacraft.sim.campaigns.batches.obstacles import obstacle
 from soacraft.sim.campaigns.batches.rows import Recorded
+from soacraft.sim.campaigns.batches.stepped import march_in_steps
 from soacraft.sim.campaigns.draws import seed_of
 from soacraft.sim.campaigns.folder import Row, Settings, number, told
 from soacraft.sim.campaigns.made import Made
@@ -97,8 +99,7 @@ class Job:
         """Signals that are recorded: those of measures and histories; all if a function measures."""
         if self.functions:
             return "**"
-        keys = [key for x in self.measures.values() if isinstance(x, Measure) for key in x.keys]
-        return signals_of(system, [*keys, *(x.key for x in self.histories.values() if x.key != "t")])
+        return signals_of(system, keys_of(self.measures.values(), self.histories.values()))
 
     def _history(self, series: Series, system: System, run: Run) -> list[Any]:
         """A series at even times from the start to the end of the campaign's runs; none after the run has ended."""
@@ -160,8 +161,12 @@ class Job:
         seeds = [seed_of(self.settings.seed, i // group) for i in range(first, first + count)]
         series = [x.series for x in self.measures.values() if isinstance(x, Measure) and x.series is not None]
         keys = [x.key for x in [*series, *self.histories.values()] if x.key != "t"]
+        in_steps = obstacle(system, self.inputs.paths, list(self.measures.values()))
         lanes = Lanes(system, self.inputs.paths, values, seeds, columns)
-        marched = march(lanes, keys, self.settings.t, self.settings.until)
+        if in_steps:
+            marched = march_in_steps(lanes, keys, self.settings.t)
+        else:
+            marched = march(lanes, keys, self.settings.t, self.settings.until)
         rows = [
             Row(run=first + i, status="ok", inputs=[told(x) for x in values[i]], measures=[], how="batch")
             for i in range(count)
@@ -227,6 +232,12 @@ def _numbers(name: str, measure: Any, runs: Recorded, count: int) -> Array:
     if values.shape not in ((), (count,)):
         raise CampaignError(f"the measure {name!r} must be one number for each run, got {values.shape[1:]}.")
     return np.broadcast_to(values, (count,))
+
+
+def keys_of(measures: Iterable[Any], histories: Iterable[Series]) -> list[str]:
+    """The signals that measures and histories take."""
+    keys = [key for x in measures if isinstance(x, Measure) for key in x.keys]
+    return [*keys, *(x.key for x in histories if x.key != "t")]
 
 
 def series_of(text: str) -> Series:

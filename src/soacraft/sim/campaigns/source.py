@@ -17,7 +17,7 @@ from soacraft.fingerprint import Fingerprint, fingerprint
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.fingerprint import class_fingerprint
 from soacraft.sim.components.registry import PartClass
-from soacraft.sim.files.reading import read_system_bytes, system_of, system_path
+from soacraft.sim.files.reader import read_system_bytes, system_of, system_path
 from soacraft.sim.systems.checkpoint import code_of as code_of_system
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.system import System

@@ -14,7 +14,7 @@ from soacraft.sim.course.state import RunState
 from soacraft.sim.events import Watch
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.clocked import Pace
-from soacraft.sim.runs.keeping import Keeping
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.stability import Stability
 from soacraft.sim.stride import Stride
@@ -68,7 +68,7 @@ class RunTask(RunParts, frozen=True, eq=False, kw_only=True):
     until: frozenset[str]
     recorder: Recorder
     bar: Bar | None
-    """Where the run is shown, if it is."""
+    """Bar that shows the run; None without one."""
     keeping: Keeping
     clock: Pace | None
     look: Look | None

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.sim.forces.holding import Hold
+    from soacraft.sim.forces.holds import Hold
 
 Integers = npt.NDArray[np.int64]
 

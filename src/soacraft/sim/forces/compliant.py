@@ -12,8 +12,8 @@ from soacraft.contact.geometry.scene import Scene
 from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.contact_element import Touching, body_wrenches
 from soacraft.sim.forces.elements import not_negative
-from soacraft.sim.forces.touching import Touching, body_wrenches
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.wrench import Wrench
 

@@ -37,6 +37,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
+from soacraft.sim.forces.contact_element import PassesThrough, Touching, closures, read_choice, read_tolerance
 from soacraft.sim.forces.contact_impulses import NO_IMPULSES, impulses_of, is_same_time
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.hinge_rows import HingeRows, Rub, Stop, frictions_of, limits_of
@@ -49,7 +50,6 @@ from soacraft.sim.forces.starts import (
     require_separable,
     shapes_in_each_other,
 )
-from soacraft.sim.forces.touching import PassesThrough, Touching, closures, read_choice, read_tolerance
 from soacraft.sim.integrators.manifold import LARGEST_TURN
 from soacraft.spatial.checks import Array, finite
 

@@ -23,8 +23,8 @@ from soacraft.contact.geometry.scene import Scene
 from soacraft.errors import SimulationError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.contact_element import Touching, closures, read_choice, read_tolerance
 from soacraft.sim.forces.contact_steps import ContactStep, step_of
-from soacraft.sim.forces.touching import Touching, closures, read_choice, read_tolerance
 from soacraft.spatial.checks import Array
 from soacraft.spatial.wrench import Wrench
 

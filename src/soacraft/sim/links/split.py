@@ -13,7 +13,7 @@ from soacraft import errors
 from soacraft.attributes import Strict
 from soacraft.errors import LinkError, LostPeerError, SoacraftError, WiringError
 from soacraft.sim.components.declarations import Quantity
-from soacraft.sim.links.cutting import Cut, cut, reduce
+from soacraft.sim.links.cut import Cut, cut, reduce
 from soacraft.sim.links.host import named
 from soacraft.sim.links.layout import Layout
 from soacraft.sim.links.ports import Linked

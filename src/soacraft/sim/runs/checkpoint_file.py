@@ -27,7 +27,7 @@ from soacraft.errors import CheckpointError, ModelFileError, StateError
 from soacraft.files.native import write_bytes
 from soacraft.sim.runs import checkpoint_format_1 as format_1
 from soacraft.sim.runs.log import LogPlace, h5py_module, versions
-from soacraft.sim.runs.reading import Group
+from soacraft.sim.runs.log_reader import Group
 from soacraft.sim.states.sim_state import SimState, decode, encode
 
 FORMAT, _FORMAT_1 = "soacraft checkpoint 2", "soacraft checkpoint 1"

@@ -25,7 +25,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Stabilized
-from soacraft.sim.forces.touching import body_wrenches
+from soacraft.sim.forces.contact_element import body_wrenches
 from soacraft.spatial.checks import Array
 from soacraft.spatial.wrench import Wrench
 

@@ -9,10 +9,10 @@ import numpy as np
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import Closure, Coupling
 from soacraft.sim.engine import Engine
+from soacraft.sim.forces.contact_element import Touching
 from soacraft.sim.forces.drives import unknown_law
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import Prescribed
-from soacraft.sim.forces.touching import Touching
 from soacraft.spatial.checks import Array
 
 

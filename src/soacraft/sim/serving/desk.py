@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from soacraft.errors import SimulationError, SoacraftError, WiringError, near
 from soacraft.sim.course.task import CHANGED
-from soacraft.sim.serving.following import Followers, Following
+from soacraft.sim.serving.followers import Followers, Following
 from soacraft.sim.serving.stretch import Stretch
 from soacraft.sim.systems.present import Present
 

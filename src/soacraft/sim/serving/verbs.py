@@ -12,7 +12,7 @@ from msgspec import Meta
 from soacraft.errors import SimulationError
 from soacraft.messages import Handler, Request
 from soacraft.sim.serving.desk import Desk
-from soacraft.sim.systems.changes.driving import do_actions
+from soacraft.sim.systems.changes.segments import do_actions
 from soacraft.sim.systems.changes.sequence import Action, check_action
 from soacraft.sim.systems.present import Present
 

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import SoacraftError, StateError
-from soacraft.sim.compiled import CompiledMotion, LaneArrays, kernels_and_frames
+from soacraft.sim.compiled import CompiledMotion, LaneArrays, Setting, kernels_and_frames
 from soacraft.sim.forces.compiled_contact import ContactLog
 from soacraft.sim.forces.contact_steps import ContactStep, steps_of
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.steppers.problems import LaneProblems
+from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
 #: Answers of compiled lanes other than the number of one that Python should go on with (core/sim/lanes_binding.cpp).
@@ -41,6 +42,7 @@ class Lanes:
         self._solver: object = None
         self._shapes: tuple[str, ...] = ()
         self.compiled, self.why = False, ""
+        self._models: dict[int, Mechanism] = {}  # of states whose functions may read their parameters
         self.recorded: set[int] = set()
         self._last: dict[int, Last] = {0: Last()}  # of steps that Python took, and before the first one
 
@@ -86,14 +88,20 @@ class Lanes:
         """Let a state have other parameters than the rest, or be recorded."""
         if self._core is None:
             return
-        problem = self._problems.of(lane)
-        if problem.contact is not None:
-            problem.contact.follow()
-        kernels, setting = CompiledMotion(problem, self._method).of_lane(self._problems.chain(problem, lane))
+        kernels, setting = self._setting_of(self._problems.of(lane), lane)
+        if setting.functions is not None and self._problems.parameters is not None:  # they may read their model
+            problem = self._models[lane] = self._problems.another(lane)
+            kernels, setting = self._setting_of(problem, lane)
         if not self._core.set_own(lane, kernels, setting, lane not in self.recorded):
-            raise StateError(f"compiled code does not know the parameters of state {lane} of {problem.mb.name!r}.")
+            name = self._problems.base.mb.name
+            raise StateError(f"compiled code does not know the parameters of state {lane} of {name!r}.")
         if lane in self._problems.pushes:
             self.push(lane)
+
+    def _setting_of(self, problem: Mechanism, lane: int) -> tuple[Any, Setting]:
+        if problem.contact is not None:
+            problem.contact.follow()
+        return CompiledMotion(problem, self._method).of_lane(self._problems.chain(problem, lane))
 
     def push(self, lane: int) -> None:
         """Let what pushes a state be known."""

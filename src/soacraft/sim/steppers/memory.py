@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from soacraft.sim.steppers.lanes import Last
 from soacraft.sim.steppers.pushes import Pushes
 from soacraft.sim.steppers.states import Snapshot
-from soacraft.sim.steppers.switching import SwitchMemory
+from soacraft.sim.steppers.switches import SwitchMemory
 from soacraft.sim.stride import StepMemory
 from soacraft.spatial.checks import Array
 

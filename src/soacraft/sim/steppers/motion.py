@@ -23,7 +23,7 @@ from soacraft.sim.steppers.problems import LaneProblems, require_apart
 from soacraft.sim.steppers.pushes import Pushes, after, same_wrenches
 from soacraft.sim.steppers.sim_states import fixed_controls, point_of, require_fit, state_of
 from soacraft.sim.steppers.states import LaneStates
-from soacraft.sim.steppers.switching import Switching, SwitchMemory
+from soacraft.sim.steppers.switches import Switching, SwitchMemory
 from soacraft.sim.steppers.watch import Looks
 from soacraft.sim.stride import StepMemory, Stride
 from soacraft.sim.system import Mechanism

@@ -13,7 +13,7 @@ from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
 from soacraft.sim.states.compatibility import Fit, refuse_other
 from soacraft.sim.states.sim_state import SimState
-from soacraft.sim.steppers.switching import Switching
+from soacraft.sim.steppers.switches import Switching
 from soacraft.sim.stride import StepMemory
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array

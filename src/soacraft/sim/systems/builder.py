@@ -12,7 +12,7 @@ from soacraft.errors import WiringError, near
 from soacraft.sim.components.component import Component
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.systems.assembly import Assembly, Built
-from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes.change import Change
 from soacraft.sim.systems.changes.sequence import Sequence as Phases
 from soacraft.sim.systems.compilation import Compilation
 from soacraft.sim.systems.diagram import Diagram

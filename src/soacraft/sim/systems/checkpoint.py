@@ -25,7 +25,7 @@ from soacraft.sim.runs.checkpoint_file import read_checkpoint, write_checkpoint
 from soacraft.sim.runs.checkpoints import document, refuse_changed, refuse_foreign
 from soacraft.sim.runs.log import LogPlace
 from soacraft.sim.states.sim_state import SimState
-from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes.change import Change
 from soacraft.sim.systems.compilation import Build
 from soacraft.sim.systems.description import SystemData, build, describe
 from soacraft.sim.systems.diagram import Diagram

@@ -9,7 +9,7 @@ import numpy as np
 from soacraft.errors import AlgebraicLoopError, SoacraftError, WiringError
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.systems.changes import phases
-from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes.change import Change
 from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.plants.inertias import pull_faults
 from soacraft.sim.systems.plants.joined import Joined, joined_solver

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from soacraft.errors import SimulationError, WiringError
 from soacraft.sim.components.component import Component
 from soacraft.sim.propagator import Propagator
-from soacraft.sim.systems.changes import switching
-from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes import switchover
+from soacraft.sim.systems.changes.change import Change
 from soacraft.sim.systems.changes.edits import Moving, moving
 from soacraft.sim.systems.compilation import Build, Compilation, compile_diagram
 from soacraft.sim.systems.diagram import Diagram
@@ -67,7 +67,7 @@ class Switchboard:
         """The diagram in its compiled form; it is compiled when that is needed, with all faults as one
         `WiringError`."""
         if not self._editing:
-            switching.follow_models(self)
+            switchover.follow_models(self)
             if self._draft is not None:
                 self.switch(self._draft)
         build = self.build
@@ -122,7 +122,7 @@ class Switchboard:
 
     def switch(self, diagram: Diagram, changes: Sequence[Change] = ()) -> None:
         """Go on with another diagram, or raise and stay unchanged."""
-        self.take(switching.switched(self, diagram, changes))
+        self.take(switchover.switched(self, diagram, changes))
         self.settle()
 
     def set_diagram(self, diagram: Diagram, what: str = "the system cannot be changed") -> None:

@@ -24,16 +24,16 @@ from soacraft.sim.clock import nanoseconds
 from soacraft.sim.exclusive import Exclusive
 from soacraft.sim.links.ports import running
 from soacraft.sim.propagator import Propagator
-from soacraft.sim.runs.keeping import Keeping
 from soacraft.sim.runs.log import LogPlace
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
 from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.stepper import Stepper
-from soacraft.sim.systems import describing, linear, now, stepping
+from soacraft.sim.systems import linear, now, stepper_inputs, texts
 from soacraft.sim.systems.builder import Builder, Handle
-from soacraft.sim.systems.changes import driving
-from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes import segments
+from soacraft.sim.systems.changes.change import Change
 from soacraft.sim.systems.diagram import Diagram
 from soacraft.sim.systems.plants.plant import Plant
 from soacraft.sim.systems.running.flow import Flow
@@ -211,7 +211,7 @@ class System(Uncopied, Builder):
         with nullcontext() if self._desk is None else self._desk.running(), self._alone.held("run"):
             keeping = self._keeping(log, checkpoint, checkpoint_every)
             if self._sequences:
-                return driving.advance(self, t, until, keeping, (signals, progress, pace, overrun))
+                return segments.advance(self, t, until, keeping, (signals, progress, pace, overrun))
             return self.advance(t, keeping, until, signals, progress, pace, overrun)
 
     def advance(
@@ -227,7 +227,7 @@ class System(Uncopied, Builder):
         """One segment of a run; `run` calls it for each."""
         x = self.board.compiled()
         strict = not any(change.plant for change in self.board.build.changes)
-        x.flow.record(describing.columns(x.diagram.parts, x.wiring, x.schedule, signals, strict))
+        x.flow.record(texts.columns(x.diagram.parts, x.wiring, x.schedule, signals, strict))
         x.joined.take()
         moved = self._moved()
         moved.look_in(self._desk)
@@ -377,10 +377,12 @@ class System(Uncopied, Builder):
             p, names, driven = self.driven(controls)
             return p.stepper(driven, states=states, threads=threads, period=period, labels=names)
 
-    def driven(self, controls: Sequence[str] | None = None) -> stepping.Driven:
+    def driven(self, controls: Sequence[str] | None = None) -> stepper_inputs.Driven:
         """A propagator of its plant, with the inputs that nothing fills and the control that each of them is: what
         `stepper` steps. Refused with the reason where components act within runs alone."""
-        return stepping.stepped(stepping.Contents(self.name, self.diagram, self.t, self.board.how), controls)
+        return stepper_inputs.stepped(
+            stepper_inputs.Contents(self.name, self.diagram, self.t, self.board.how), controls
+        )
 
     def phase(self, sequence: str) -> str:
         """The phase that a sequence is in."""
@@ -471,27 +473,27 @@ class System(Uncopied, Builder):
 
     def tree(self) -> Text:
         """The parts, level by level."""
-        return describing.tree(self._parts, {**self._plants, **self._sequences}, self._groups, self._frames)
+        return texts.tree(self._parts, {**self._plants, **self._sequences}, self._groups, self._frames)
 
     def signals(self) -> Text:
         """Every input and output: unit, shape, and what fills it."""
         wiring, schedule, _ = self._compiled()
-        return describing.signals(self._parts, wiring, schedule)
+        return texts.signals(self._parts, wiring, schedule)
 
     def schedule(self) -> Text:
         """Order and instants of all evaluations."""
         _, schedule, _ = self._compiled()
-        return describing.schedule_text(schedule)
+        return texts.schedule_text(schedule)
 
     def to_mermaid(self) -> Text:
         """The diagram in the language of Mermaid."""
         wiring, _, _ = self._compiled()
-        return describing.mermaid(self._parts, self._plants, wiring)
+        return texts.mermaid(self._parts, self._plants, wiring)
 
     def explain(self, port: str) -> Text:
         """Description of a port: its equation, what it depends on at once, what fills it and what it fills."""
         wiring, schedule, _ = self._compiled()
-        return describing.explain(port, self._parts, wiring, schedule)
+        return texts.explain(port, self._parts, wiring, schedule)
 
     def __repr__(self) -> str:
         plants = f", {len(self._plants)} plant{'s' if len(self._plants) > 1 else ''}" if self._plants else ""

@@ -50,14 +50,14 @@ def campaign(
     panels, draws = _KINDS[kind](c, names, terrain, probability)
     figure = extra("matplotlib.figure", "a chart").Figure
     height = 5.0 if kind == "ellipse" else 3.2
-    made = figure(figsize=(8.0, height * len(panels) + 0.3), layout="constrained", dpi=100)
-    for axes, panel, draw in zip(made.subplots(len(panels), 1, squeeze=False)[:, 0], panels, draws, strict=True):
+    drawing = figure(figsize=(8.0, height * len(panels) + 0.3), layout="constrained", dpi=100)
+    for axes, panel, draw in zip(drawing.subplots(len(panels), 1, squeeze=False)[:, 0], panels, draws, strict=True):
         draw(axes)
         axes.set_title(panel.title, parse_math=False, fontsize=10)
         axes.set_xlabel(panel.x_label, parse_math=False)
         axes.set_ylabel(panel.y_label, parse_math=False)
         axes.grid(alpha=0.3)
-    return Chart(panels, made)
+    return Chart(panels, drawing)
 
 
 Drawn = tuple[list[Panel], list[Callable[[Any], None]]]
@@ -66,17 +66,17 @@ Drawn = tuple[list[Panel], list[Callable[[Any], None]]]
 def _measured(c: Campaign, names: Sequence[str]) -> list[tuple[str, Array]]:
     """Measures by name, their finite values."""
     table = c.table()
-    found = []
+    columns = []
     for name in names or table.measures:
         if name not in table.measures:
             raise ViewError(f"the campaign has no measure {name!r:.60}{near(str(name), table.measures, 'it has')}")
         values = table[name][table.ok]
-        found.append((name, values[np.isfinite(values)]))
-        if not len(found[-1][1]):
+        columns.append((name, values[np.isfinite(values)]))
+        if not len(columns[-1][1]):
             raise ViewError(f"no run has a value of {name!r}, so there is nothing to draw.")
-    if not found:
+    if not columns:
         raise ViewError("the campaign has no measure, so there is nothing to draw.")
-    return found
+    return columns
 
 
 def _histogram(c: Campaign, names: Sequence[str], terrain: Any, probability: float) -> Drawn:
@@ -101,12 +101,12 @@ def _ellipse(c: Campaign, names: Sequence[str], terrain: Any, probability: float
     if len(names) != 2:
         raise ViewError(f"an ellipse takes the names of two measures, got {len(names)}.")
     _measured(c, names)
-    made, table = c.ellipse(names[0], names[1], probability), c.table()
+    ellipse, table = c.ellipse(names[0], names[1], probability), c.table()
     x, y = table[names[0]][table.ok], table[names[1]][table.ok]
     ground = None if terrain is None else _terrain(terrain)
-    line = made.points()
+    line = ellipse.points()
     lines = {"runs": (x, y), f"ellipse {probability:g}": (line[:, 0], line[:, 1])}
-    title = f"{probability:g} of a normal distribution; {made.inside:.3g} of {made.runs} runs are inside"
+    title = f"{probability:g} of a normal distribution; {ellipse.inside:.3g} of {ellipse.runs} runs are inside"
 
     def draw(axes: Any) -> None:
         if ground is not None:
@@ -118,25 +118,25 @@ def _ellipse(c: Campaign, names: Sequence[str], terrain: Any, probability: float
     return [Panel(title, names[0], names[1], lines, of_time=False)], [draw]
 
 
-def _terrain(given: Any) -> tuple[Array, Array, Array]:
+def _terrain(terrain: Any) -> tuple[Array, Array, Array]:
     try:
-        x, y, heights = (np.asarray(z, dtype=float) for z in given)
+        x, y, heights = (np.asarray(z, dtype=float) for z in terrain)
     except (TypeError, ValueError):
-        raise ViewError(f"terrain is (x, y, heights), got {given!r:.60}.") from None
+        raise ViewError(f"terrain is (x, y, heights), got {terrain!r:.60}.") from None
     if x.ndim != 1 or y.ndim != 1 or heights.shape != (len(y), len(x)):
         raise ViewError(f"terrain is x (n), y (m) and heights (m, n), got {x.shape}, {y.shape} and {heights.shape}.")
     return x, y, heights
 
 
 def _fan(c: Campaign, names: Sequence[str], terrain: Any, probability: float) -> Drawn:
-    known = list(c.settings.history)
-    if not known:
+    histories = list(c.settings.history)
+    if not histories:
         raise ViewError("the campaign keeps no histories: give it history={name: signal}.")
     panels: list[Panel] = []
     draws: list[Callable[[Any], None]] = []
-    for name in names or known:
-        if name not in known:
-            raise ViewError(f"the campaign keeps no history {name!r:.60}{near(str(name), known)}")
+    for name in names or histories:
+        if name not in histories:
+            raise ViewError(f"the campaign keeps no history {name!r:.60}{near(str(name), histories)}")
         t, values = c.history(name)
         there = ~np.isnan(values).all(axis=0)
         t, values = t[there], values[:, there]
@@ -158,10 +158,10 @@ def _tornado(c: Campaign, names: Sequence[str], terrain: Any, probability: float
     panels: list[Panel] = []
     draws: list[Callable[[Any], None]] = []
     for name, _ in _measured(c, names):
-        found = c.correlations(name)
-        if not found:
+        correlations = c.correlations(name)
+        if not correlations:
             raise ViewError("nothing varies in this campaign, so there is no tornado.")
-        paths, values = list(found)[::-1], np.array(list(found.values())[::-1])
+        paths, values = list(correlations)[::-1], np.array(list(correlations.values())[::-1])
         lines = {
             path: (np.array([x]), np.array([float(i)])) for i, (path, x) in enumerate(zip(paths, values, strict=True))
         }

@@ -64,16 +64,16 @@ class Chart(Strict):
         return place
 
     def _repr_png_(self) -> bytes:
-        made = BytesIO()
-        self.figure.savefig(made, format="png")
-        return made.getvalue()
+        png = BytesIO()
+        self.figure.savefig(png, format="png")
+        return png.getvalue()
 
 
 def chart_of(panels: Sequence[Panel], events: Sequence[Happened] = ()) -> Chart:
     """Panels drawn below each other, in a figure that belongs to no window and no global state; events are marked."""
     heights = [5.0 if x.values is not None else 2.4 if x.of_time else 3.6 for x in panels]
-    made = extra("matplotlib.figure", "a chart").Figure
-    figure = made(figsize=(8.0, sum(heights) + 0.3), layout="constrained", dpi=100)
+    maker = extra("matplotlib.figure", "a chart").Figure
+    figure = maker(figsize=(8.0, sum(heights) + 0.3), layout="constrained", dpi=100)
     grid = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
     for axes, panel in zip(grid[:, 0], panels, strict=True):
         if panel.values is None:

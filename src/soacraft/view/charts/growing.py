@@ -12,7 +12,7 @@ from typing import Any
 
 from soacraft.arguments import read_path
 from soacraft.errors import ModelFileError, ViewError
-from soacraft.sim.runs.reading import progress, read
+from soacraft.sim.runs.log_reader import progress, read
 from soacraft.spatial.checks import finite
 from soacraft.view.charts.chart import Chart
 from soacraft.view.charts.runs import plot

@@ -26,12 +26,12 @@ EVEN = 1e-6
 
 def _by_unit(title: str, t: Array, values: Array, names: Sequence[str], units: Sequence[str]) -> list[Panel]:
     """A panel for each unit."""
-    found = []
+    panels = []
     for unit in dict.fromkeys(units):
         some = [i for i, x in enumerate(units) if x == unit]
         lines = {names[i]: (t, values[:, i]) for i in some}
-        found.append(Panel(title, "t [s]", f"{title} [{unit}]" if unit else title, lines))
-    return found
+        panels.append(Panel(title, "t [s]", f"{title} [{unit}]" if unit else title, lines))
+    return panels
 
 
 def _picked(
@@ -118,9 +118,9 @@ def _balance(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     grown[1:][np.diff(run.t) <= 0.0] = 0.0
     total, work = np.cumsum(grown), sum(run.work.values(), np.zeros(len(run)))
     work = work - work[0]
-    told = run.check()
-    accuracy = "not estimated" if told.accuracy is None else f"{told.accuracy:.2g} J"
-    title = f"balance: imbalance {told.imbalance:.2g} J, accuracy {accuracy}"
+    check = run.check()
+    accuracy = "not estimated" if check.accuracy is None else f"{check.accuracy:.2g} J"
+    title = f"balance: imbalance {check.imbalance:.2g} J, accuracy {accuracy}"
     lines = {"energy grown": (run.t, total), "work done": (run.t, work), "left over": (run.t, total - work)}
     return [Panel(title, "t [s]", "energy [J]", lines)]
 
@@ -137,14 +137,14 @@ def _phase(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     pairs = [(i, place[labels.v[i]]) for i in chosen[1] if labels.v[i] in place]
     if not pairs:
         raise ViewError("a phase portrait needs a dof whose velocity is the rate of a coordinate; name one with dofs=.")
-    found = []
+    panels = []
     _, q = smooth(run, run.q, lambda x: x.q, rates=False)
     _, v = smooth(run, run.v, lambda x: x.v, rates=False)
     for unit in dict.fromkeys(labels.v_units[i] for i, _ in pairs):
         lines = {labels.v[i]: (q[:, j], v[:, i]) for i, j in pairs if labels.v_units[i] == unit}
         x, y = (f"coordinate [{unit}]", f"velocity [{unit}/s]") if unit else ("coordinate", "velocity [1/s]")
-        found.append(Panel("phase portrait", x, y, lines, of_time=False))
-    return found
+        panels.append(Panel("phase portrait", x, y, lines, of_time=False))
+    return panels
 
 
 def _contacts(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
@@ -165,11 +165,11 @@ def _spectrum(run: Run, labels: Labels, chosen: Chosen) -> list[Panel]:
     window = np.hanning(len(t))
     values = 2.0 / window.sum() * np.abs(np.fft.rfft((q - q.mean(axis=0)) * window[:, None], axis=0))
     frequencies = np.fft.rfftfreq(len(t), t[1] - t[0])
-    found = _picked("spectrum", frequencies[1:], values[1:], chosen[0], labels.q, labels.q_units)
+    panels = _picked("spectrum", frequencies[1:], values[1:], chosen[0], labels.q, labels.q_units)
     return [
         x._replace(x_label="frequency [Hz]", y_label=x.y_label.replace("spectrum", "amplitude"), of_time=False,
                    logarithmic=True)
-        for x in found
+        for x in panels
     ]  # fmt: skip
 
 

@@ -46,12 +46,14 @@ def convergence(runs: Family | Mapping[str, Family], reference: Run | None = Non
     return chart_of([x for x in panels if x.lines])
 
 
-def _panel(unit: str, labels: Labels, families: dict[str, Family], kept: dict[int, None], reference: Run) -> Panel:
+def _panel(unit: str, labels: Labels, families: dict[str, Family], compared: dict[int, None], reference: Run) -> Panel:
     places = [i for i, x in enumerate(labels.q_units) if x == unit]
     lines: dict[str, tuple[Array, Array]] = {}
     for name, family in families.items():
         points = sorted(
-            (_step(run), float(np.abs(run.q[-1] - reference.q[-1])[places].max())) for run in family if id(run) in kept
+            (_step(run), float(np.abs(run.q[-1] - reference.q[-1])[places].max()))
+            for run in family
+            if id(run) in compared
         )
         if points:
             steps, errors = (np.array(x) for x in zip(*points, strict=True))
@@ -63,10 +65,10 @@ def _panel(unit: str, labels: Labels, families: dict[str, Family], kept: dict[in
 
 def _order(steps: Array, errors: Array) -> float:
     """The slope of log(error) by log(step), of errors that are not zero; NaN of fewer than two."""
-    known = errors > 0.0
-    if np.count_nonzero(known) < 2 or np.ptp(np.log(steps[known])) == 0.0:
+    positive = errors > 0.0
+    if np.count_nonzero(positive) < 2 or np.ptp(np.log(steps[positive])) == 0.0:
         return float("nan")
-    return float(np.polyfit(np.log(steps[known]), np.log(errors[known]), 1)[0])
+    return float(np.polyfit(np.log(steps[positive]), np.log(errors[positive]), 1)[0])
 
 
 def _step(run: Run) -> float:
@@ -76,8 +78,8 @@ def _step(run: Run) -> float:
 def _read(runs: Family | Mapping[str, Family]) -> dict[str, Family]:
     families: dict[str, Family] = {str(k): x for k, x in runs.items()} if isinstance(runs, Mapping) else {"": runs}
     for family in families.values():
-        whole = isinstance(family, list | tuple)
-        wrong = [x for x in family if not isinstance(x, Run)] if whole else [family]
+        listed = isinstance(family, list | tuple)
+        wrong = [x for x in family if not isinstance(x, Run)] if listed else [family]
         if wrong:
             got = f"got {type(wrong[0]).__name__}"
             raise ViewError(f"convergence takes runs of different steps in a list, or such lists by name; {got}.")

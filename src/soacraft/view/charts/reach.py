@@ -72,8 +72,8 @@ def _samples(
         raise ViewError(f"workspace of {mb.name!r}: no dof moves; name some with dofs=.")
     layout, ranges, units = mb.layout, Ranges(mb), "".join(mb.layout.units.hinge)
     for body, q in zip(layout.bodies, layout.q_slices, strict=True):
-        mine = [i for i in q_places if q.start <= i < q.stop]
-        if mine and not has_coordinates(body.hinge) and len(mine) < q.stop - q.start:
+        of_body = [i for i in q_places if q.start <= i < q.stop]
+        if of_body and not has_coordinates(body.hinge) and len(of_body) < q.stop - q.start:
             raise ViewError(f"dofs of {body.hinge_name!r:.60} cannot be moved one by one; name the hinge.")
     for i in v_places:
         if units[i] == "m" and not (np.isfinite(ranges.lower[i]) and np.isfinite(ranges.upper[i])):

@@ -46,28 +46,28 @@ def bode(
     answers = getattr(lin, "position_names", lin.dof_names)
     columns, rows = _picked(tuple(lin.units), force, "force"), _picked(tuple(answers), dofs, "dofs")
     w = _frequencies(lin, frequencies)
-    found = responses(lin.A, lin.B[:, columns], w)[:, rows]
+    values = responses(lin.A, lin.B[:, columns], w)[:, rows]
     gains: dict[str, dict[str, tuple[Array, Array]]] = {}
     phases: dict[str, tuple[Array, Array]] = {}
     for n, i in enumerate(columns):
         for m, j in enumerate(rows):
             pushed, moved = tuple(lin.units)[i], answers[j]
             name, unit = f"{moved} by {pushed}", f"{lin.units.get(moved, '')}/{_force_unit(lin.units[pushed])}"
-            gains.setdefault(unit, {})[name] = (w, np.abs(found[:, m, n]))
-            phases[name] = (w, np.degrees(np.unwrap(np.angle(found[:, m, n]))))
+            gains.setdefault(unit, {})[name] = (w, np.abs(values[:, m, n]))
+            phases[name] = (w, np.degrees(np.unwrap(np.angle(values[:, m, n]))))
     panels = [_panel("gain", f"gain [{unit}]", lines, True) for unit, lines in gains.items()]
     return chart_of([*panels, _panel("phase", "phase [degrees]", phases, False)])
 
 
 def responses(A: Array, B: Array, w: Array) -> npt.NDArray[np.complex128]:
     """(i w I - A)^-1 B for each frequency, (frequencies, n, m); infinite where an eigenvalue is met."""
-    found = np.full((len(w), *B.shape), complex(np.inf))
+    values = np.full((len(w), *B.shape), complex(np.inf))
     for k, x in enumerate(w):
         try:
-            found[k] = np.linalg.solve(1j * x * np.eye(len(A)) - A, B)
+            values[k] = np.linalg.solve(1j * x * np.eye(len(A)) - A, B)
         except np.linalg.LinAlgError:
             continue
-    return found
+    return values
 
 
 def _panel(title: str, y_label: str, lines: dict[str, tuple[Array, Array]], logarithmic: bool) -> Panel:
@@ -88,15 +88,15 @@ def _picked(names: tuple[str, ...], wanted: Sequence[str] | str | None, what: st
     return [names.index(name) for name in asked]
 
 
-def _frequencies(lin: Linearization, given: Any) -> Array:
-    if given is not None:
-        w = np.asarray(given, dtype=np.float64)
+def _frequencies(lin: Linearization, frequencies: Any) -> Array:
+    if frequencies is not None:
+        w = np.asarray(frequencies, dtype=np.float64)
         if w.ndim != 1 or not len(w) or not np.isfinite(w).all() or not (w > 0.0).all():
-            raise ViewError(f"frequencies of bode are positive numbers in rad/s, got {given!r:.60}.")
+            raise ViewError(f"frequencies of bode are positive numbers in rad/s, got {frequencies!r:.60}.")
         return w
     sizes = np.abs(lin.eigenvalues)
-    known = sizes[sizes > _STILL * max(float(lin.rate), sizes.max(initial=0.0))]
-    if not len(known):
+    rates = sizes[sizes > _STILL * max(float(lin.rate), sizes.max(initial=0.0))]
+    if not len(rates):
         raise ViewError("bode: no eigenvalue says which frequencies matter; give frequencies= in rad/s.")
-    lowest, highest = np.log10(known.min()) - _AROUND, np.log10(known.max()) + _AROUND
+    lowest, highest = np.log10(rates.min()) - _AROUND, np.log10(rates.max()) + _AROUND
     return np.logspace(lowest, highest, _COUNT)

@@ -10,7 +10,7 @@ from typing import cast
 from soacraft.errors import StateError, ViewError, near
 from soacraft.model.tree.graph import Graph
 from soacraft.sim.runs.labels import Labels, check_labels, labels_of
-from soacraft.sim.runs.reading import read
+from soacraft.sim.runs.log_reader import read
 from soacraft.sim.runs.run import Run
 from soacraft.view.charts.chart import Chart, Panel, chart_of
 from soacraft.view.charts.kinds import KINDS, Chosen
@@ -63,10 +63,10 @@ def plot(
             raise ViewError(f"charts are named one by one, plot(run, 'energy', 'phase'); got {name!r:.60}.")
         if name not in KINDS and not any(len(x.signals) for one in runs.values() for x in one.segments):
             raise ViewError(f"there is no chart {name!r:.60}{near(str(name), sorted(KINDS), 'there are')}")
-    made = {name: _panels(one, wanted, dofs, graph) for name, one in runs.items()}
+    panels = {name: _panels(one, wanted, dofs, graph) for name, one in runs.items()}
     if isinstance(run, Run):
-        return chart_of(made[""], first.events)
-    return chart_of(_merged(made))
+        return chart_of(panels[""], first.events)
+    return chart_of(_merged(panels))
 
 
 def _read(run: Runs) -> dict[str, Run]:
@@ -100,41 +100,41 @@ def _panels(run: Run, wanted: Sequence[str], dofs: Sequence[str] | str | None, g
     chosen = chosen_dofs(labels, dofs)
     panels: list[Panel] = []
     for name in wanted:
-        made = KINDS[name](run, labels, chosen) if name in KINDS else signal_panels(run, name)
-        if not made:
+        drawn = KINDS[name](run, labels, chosen) if name in KINDS else signal_panels(run, name)
+        if not drawn:
             why = "dofs= leaves none of its lines" if dofs is not None else "the run has none of its lines"
             raise ViewError(f"there is nothing to draw for the chart {name!r}: {why}.")
-        panels += made
+        panels += drawn
     return panels
 
 
-def _merged(made: Mapping[str, Sequence[Panel]]) -> list[Panel]:
+def _merged(panels_of: Mapping[str, Sequence[Panel]]) -> list[Panel]:
     """Panels of the same chart and unit in one, each line with the name of its run."""
-    found: dict[tuple[str, str], Panel] = {}
-    for run, panels in made.items():
+    merged: dict[tuple[str, str], Panel] = {}
+    for run, panels in panels_of.items():
         for panel in panels:
             title = panel.title.partition(":")[0]
-            place = found.setdefault((title, panel.y_label), panel._replace(title=title, lines={}))
+            place = merged.setdefault((title, panel.y_label), panel._replace(title=title, lines={}))
             place.lines.update({f"{name}, {run}": line for name, line in panel.lines.items()})
-    return [x._replace(logarithmic=x.logarithmic or _any_log(made, key)) for key, x in found.items()]
+    return [x._replace(logarithmic=x.logarithmic or _any_log(panels_of, key)) for key, x in merged.items()]
 
 
-def _any_log(made: Mapping[str, Sequence[Panel]], key: tuple[str, str]) -> bool:
-    panels = (x for each in made.values() for x in each if (x.title.partition(":")[0], x.y_label) == key)
+def _any_log(panels_of: Mapping[str, Sequence[Panel]], key: tuple[str, str]) -> bool:
+    panels = (x for each in panels_of.values() for x in each if (x.title.partition(":")[0], x.y_label) == key)
     return any(x.logarithmic for x in panels)
 
 
 def labels_for(run: Run, graph: Graph | None) -> Labels:
     """The names and units of a run: its own, or those of a model."""
     nq, nv = run.q.shape[1], run.v.shape[1]
-    found = run.labels if graph is None else labels_of(graph)
-    if found is None:
+    labels = run.labels if graph is None else labels_of(graph)
+    if labels is None:
         return Labels(tuple(f"q[{i}]" for i in range(nq)), ("",) * nq, tuple(f"v[{i}]" for i in range(nv)), ("",) * nv)
-    if (len(found.q), len(found.v)) != (nq, nv):
-        known = f"{len(found.q)} and {len(found.v)}"
-        raise StateError(f"the run has {nq} coordinates and {nv} dofs, but the model has {known}.")
-    check_labels(run.labels, found)
-    return found
+    if (len(labels.q), len(labels.v)) != (nq, nv):
+        sizes = f"{len(labels.q)} and {len(labels.v)}"
+        raise StateError(f"the run has {nq} coordinates and {nv} dofs, but the model has {sizes}.")
+    check_labels(run.labels, labels)
+    return labels
 
 
 def chosen_dofs(labels: Labels, dofs: Sequence[str] | str | None, owner: str = "the run") -> Chosen:
@@ -150,7 +150,7 @@ def chosen_dofs(labels: Labels, dofs: Sequence[str] | str | None, owner: str = "
         of_q = [i for i, x in enumerate(labels.q) if x == name or x.startswith(f"{name}.")]
         of_v = [i for i, x in enumerate(labels.v) if x == name or x.startswith(f"{name}.")]
         if not of_q and not of_v:
-            known = dict.fromkeys((*labels.v, *labels.q))
-            raise ViewError(f"{owner} has no dof {name!r:.60}{near(str(name), known, 'it has')}")
+            dof_names = dict.fromkeys((*labels.v, *labels.q))
+            raise ViewError(f"{owner} has no dof {name!r:.60}{near(str(name), dof_names, 'it has')}")
         q, v = [*q, *of_q], [*v, *of_v]
     return q, v

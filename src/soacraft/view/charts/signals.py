@@ -16,14 +16,14 @@ from soacraft.view.charts.kinds import smooth
 def signal_panels(run: Run, pattern: str) -> list[Panel]:
     """A panel for each unit of the signals that a pattern names: "*" is any text within a name, "**" any at all.
     Numbers of a vector are lines of their own."""
-    known = {name: column for x in run.segments for name, column in x.signals.columns.items()}
-    made = re.compile(re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
-    names = sorted(name for name in known if made.fullmatch(name))
+    columns = {name: column for x in run.segments for name, column in x.signals.columns.items()}
+    matching = re.compile(re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
+    names = sorted(name for name in columns if matching.fullmatch(name))
     if not names:
-        raise ViewError(f"there is no chart and no signal {pattern!r:.60}{near(pattern, known, 'signals are')}")
+        raise ViewError(f"there is no chart and no signal {pattern!r:.60}{near(pattern, columns, 'signals are')}")
     panels: dict[str, Panel] = {}
     for name in names:
-        unit = known[name].unit
+        unit = columns[name].unit
         title = "signals" if len(names) > 1 else name
         panel = panels.setdefault(unit, Panel(title, "t [s]", f"{title} [{unit}]" if unit else title, {}))
         t, y = _history(run, name)

@@ -14,14 +14,14 @@ _POINTS = 72.0  # to an inch
 
 def figure(marks: Iterable[Mark], width: float, height: float) -> Any:
     """A `matplotlib.figure.Figure` of the size of the picture; it belongs to no window and no global state."""
-    made = extra("matplotlib.figure", "a matplotlib figure").Figure(figsize=(width / _POINTS, height / _POINTS))
-    axes = made.add_axes((0.0, 0.0, 1.0, 1.0))
+    drawing = extra("matplotlib.figure", "a matplotlib figure").Figure(figsize=(width / _POINTS, height / _POINTS))
+    axes = drawing.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0.0, width)
     axes.set_ylim(height, 0.0)
     axes.set_axis_off()
     for order, mark in enumerate(marks):
         add(mark, axes, order)
-    return made
+    return drawing
 
 
 @singledispatch

@@ -49,7 +49,7 @@ def _palette(image_of: Any, images: Sequence[Any]) -> Any:
     sheet = image_of.new("RGB", (width, height * len(some)))
     for n, each in enumerate(some):
         sheet.paste(each, (0, n * height))
-    found = sheet.quantize(128, image_of.Quantize.MAXCOVERAGE)
-    colours, paper = found.getpalette(), 3 * found.getpixel((0, 0))
-    found.putpalette([*colours[:paper], *sheet.getpixel((0, 0)), *colours[paper + 3 :]])
-    return found
+    palette = sheet.quantize(128, image_of.Quantize.MAXCOVERAGE)
+    colours, paper = palette.getpalette(), 3 * palette.getpixel((0, 0))
+    palette.putpalette([*colours[:paper], *sheet.getpixel((0, 0)), *colours[paper + 3 :]])
+    return palette

@@ -41,16 +41,16 @@ class Gate:
         """
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return "the address asked for is not one of this server."
-        own = {f"http://{x}" for x in self.hosts}
-        if (socket and len(origins) != 1) or any(x not in own for x in origins):
+        allowed = {f"http://{x}" for x in self.hosts}
+        if (socket and len(origins) != 1) or any(x not in allowed for x in origins):
             return "the request comes from a page of another site."
         try:
-            given = parse_qs(path.partition("?")[2], max_num_fields=8).get("token", [])
+            tokens = parse_qs(path.partition("?")[2], max_num_fields=8).get("token", [])
         except ValueError:
-            given = []
+            tokens = []
         # compared as bytes, in a time that does not tell how much of it is right
         wanted = self.token.encode()
-        if len(given) != 1 or not hmac.compare_digest(given[0].encode("utf-8", "surrogatepass"), wanted):
+        if len(tokens) != 1 or not hmac.compare_digest(tokens[0].encode("utf-8", "surrogatepass"), wanted):
             return "the token in the address is not that of this page."
         return ""
 

@@ -155,9 +155,9 @@ class Serving(Uncopied):
 
     def _respond(self, status: HTTPStatus, text: str, kind: str = "text/plain", nonce: str = "") -> Any:
         body = text.encode("utf-8", "replace")
-        told = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
+        headers = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
         policy = {"Content-Security-Policy": self._gate.policy(nonce) if nonce else "default-src 'none'"}
-        return self._http(status.value, status.phrase, self._headers({**told, **_HEADERS, **policy}), body)
+        return self._http(status.value, status.phrase, self._headers({**headers, **_HEADERS, **policy}), body)
 
     async def _talk(self, connection: Any) -> None:
         """One page: every message is answered, in the order in which answers are ready."""

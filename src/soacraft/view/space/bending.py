@@ -93,9 +93,9 @@ class Bending:
         assert skin.element is not None
         if skin.owner is None:
             return np.repeat(skin.element, 3)
-        found = np.zeros(len(skin.owner), dtype=np.int64)
-        found[skin.triangles.ravel()] = np.repeat(skin.element, 3)
-        return found
+        elements = np.zeros(len(skin.owner), dtype=np.int64)
+        elements[skin.triangles.ravel()] = np.repeat(skin.element, 3)
+        return elements
 
     def stresses(self, eta: Array) -> Array:
         """The stress at its points, that of their elements, in pascals: the largest normal stress of a section, von
@@ -129,8 +129,8 @@ def bending_of(data: ModalData, modes: slice, length: float = 0.0) -> Bending:
     """
     if data.skin is not None:
         stress = None if data.skin.element is None else data.recovery.get("stress")
-        known = stress is not None and stress.ndim == 3 and stress.shape[1] in (4, 6)
-        return Bending(_seen(data.skin, length), modes, stress=stress if known else None)
+        drawable = stress is not None and stress.ndim == 3 and stress.shape[1] in (4, 6)
+        return Bending(_seen(data.skin, length), modes, stress=stress if drawable else None)
     return _balls(data, modes) if data.points is not None else _rods(data, modes)
 
 

@@ -38,9 +38,9 @@ def contact_marks(graph: Graph, motion: object, instants: Array, length: float) 
         return empty
     steps = motion.contacts.by_row()
     inside = np.searchsorted(motion.t, instants, side="left")
-    found = [_rows(graph, motion, int(j), steps, length) for j in inside]
-    starts = np.cumsum([0, *(len(x) for x in found)])
-    return ContactMarks(starts, np.concatenate([np.zeros((0, 10)), *found]))
+    rows = [_rows(graph, motion, int(j), steps, length) for j in inside]
+    starts = np.cumsum([0, *(len(x) for x in rows)])
+    return ContactMarks(starts, np.concatenate([np.zeros((0, 10)), *rows]))
 
 
 def _rows(graph: Graph, run: Run, row: int, steps: dict[int, int], length: float) -> Array:

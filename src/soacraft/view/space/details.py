@@ -40,8 +40,8 @@ def details_of(graph: Graph, state: State) -> Details:
             P[:, k] = blocks[k][..., :6, :6]
     except SoacraftError as problem:
         refused = str(problem)
-    own = np.array([rigid_shape(body.inertia) for body in graph.bodies]).reshape(n, 9)
-    return Details(velocities(state), own, inertia_shape(R), inertia_shape(P), refused)
+    shapes = np.array([rigid_shape(body.inertia) for body in graph.bodies]).reshape(n, 9)
+    return Details(velocities(state), shapes, inertia_shape(R), inertia_shape(P), refused)
 
 
 def velocities(state: State) -> Array:

@@ -51,9 +51,9 @@ def _read(place: Path, name: str) -> Triangles:
         _refuse_outside(place.read_bytes(), name)
     trimesh = extra("trimesh", f"the mesh {name!r}")
     try:
-        found = trimesh.load(place, force="mesh", process=False)
-        points = np.asarray(found.vertices, dtype=np.float64).reshape(-1, 3)
-        triangles = np.asarray(found.faces, dtype=np.int64).reshape(-1, 3)
+        mesh = trimesh.load(place, force="mesh", process=False)
+        points = np.asarray(mesh.vertices, dtype=np.float64).reshape(-1, 3)
+        triangles = np.asarray(mesh.faces, dtype=np.int64).reshape(-1, 3)
     except Exception as problem:  # whatever a hostile file makes of a reader
         raise ModelFileError(f"mesh {name!r} cannot be read by trimesh: {problem}") from None
     if len(triangles) == 0 or not np.isfinite(points).all():
@@ -68,10 +68,10 @@ def _refuse_outside(data: bytes, name: str) -> None:
     # a binary one has a header of 12 bytes, then the length of its text and the word JSON
     text = data[20 : 20 + int.from_bytes(data[12:16], "little")] if data[:4] == b"glTF" else data
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return  # trimesh tells what is wrong
-    buffers = told.get("buffers") if isinstance(told, dict) else None
+    buffers = document.get("buffers") if isinstance(document, dict) else None
     for each in buffers if isinstance(buffers, list) else []:
         place = each.get("uri") if isinstance(each, dict) else None
         if isinstance(place, str) and not place.startswith("data:"):

@@ -143,11 +143,11 @@ def _states(graph: Graph, motion: Any, instants: Array) -> State:
 
 def drawn(graph: Graph, q: Array, exaggerate: float) -> Array:
     """Coordinates with the modal ones of flexible bodies `exaggerate` times as large."""
-    own = graph.layout.own.q
-    if exaggerate == 1.0 or not len(own):
+    modes = graph.layout.own.q
+    if exaggerate == 1.0 or not len(modes):
         return q
     q = np.array(q)
-    q[..., own] *= exaggerate
+    q[..., modes] *= exaggerate
     return q
 
 
@@ -176,10 +176,10 @@ def openings(graph: Graph, q: Array) -> Array:
     not known.
     """
     closures = sum(x.active for x in graph.loops)
-    found = np.full((len(q), closures), np.inf)
+    table = np.full((len(q), closures), np.inf)
     for i, each in enumerate(q if closures else ()):
         try:
-            found[i] = [x.opening for x in Constraints(graph, graph.state(q=each)).loops]
+            table[i] = [x.opening for x in Constraints(graph, graph.state(q=each)).loops]
         except SoacraftError:
             continue
-    return found
+    return table

@@ -93,13 +93,13 @@ def page_data(seen: Content, look: tuple[float, float]) -> dict[str, Any]:
     graph, moving, centre = seen.graph, seen.tracks[0], seen.stage.centre
     start, length = float(moving.t[0]), seen.length
     fixed = [replace(x, surface=x.surface.moved(np.eye(3), -centre)) if x.body < 0 else x for x in seen.parts]
-    told, shapes = _shared(fixed)
+    parts, shapes = _shared(fixed)
     return {
         "title": graph.name,
         "bodies": [body.name for body in graph.bodies],
         "about": [about(body) for body in graph.bodies],
         "surfaces": [_surface(x) for x in shapes],
-        "parts": told,
+        "parts": parts,
         "skins": [_skin(x.bending) for x in seen.parts if x.bending is not None],
         "modes": len(moving.eta[0]),
         "colouring": _colouring(seen),
@@ -168,14 +168,14 @@ def _inertias(seen: Content) -> dict[str, Any]:
     some = np.unique(np.linspace(0, len(moving.t) - 1, INERTIAS).round().astype(int))
     state = seen.graph.state(q=moving.q[some], v=np.asarray(moving.state.v)[some])
     with turns_unreported():  # the motion itself has been
-        found = details_of(seen.graph, state)
+        details = details_of(seen.graph, state)
     return {
         "inertias": {
             "frames": some.tolist(),
-            "own": _bytes(found.own, "<f4"),
-            "composite": _bytes(found.composite, "<f4"),
-            "articulated": _bytes(found.articulated, "<f4"),
-            "refused": found.refused,
+            "own": _bytes(details.own, "<f4"),
+            "composite": _bytes(details.composite, "<f4"),
+            "articulated": _bytes(details.articulated, "<f4"),
+            "refused": details.refused,
         }
     }
 
@@ -201,41 +201,41 @@ def _shared(parts: list[Part]) -> tuple[list[dict[str, Any]], list[Surface]]:
     """Parts as data, each surface that several of them have once."""
     numbers: dict[bytes, int] = {}
     shapes: list[Surface] = []
-    told: list[dict[str, Any]] = []
+    described: list[dict[str, Any]] = []
     for x in parts:
         key = x.surface.points.tobytes() + x.surface.triangles.tobytes()
         if key not in numbers:
             numbers[key] = len(shapes)
             shapes.append(x.surface)
         look = {"colour": [round(c, 3) for c in x.colour], "alpha": x.alpha, "kind": x.kind}
-        bends = {} if x.bending is None else {"skin": sum("skin" in other for other in told)}
-        told.append({"name": x.name, "body": x.body, "surface": numbers[key], **look, **bends})
-    return told, shapes
+        bends = {} if x.bending is None else {"skin": sum("skin" in other for other in described)}
+        described.append({"name": x.name, "body": x.body, "surface": numbers[key], **look, **bends})
+    return described, shapes
 
 
 def _skin(bending: Bending) -> dict[str, Any]:
     """Arrays by which a page moves the points of a surface, as `web/bending.js` reads them."""
     skin = bending.skin
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "first": bending.modes.start, "n": skin.n,
         "at": _bytes(skin.at, "<f4"), "gam": _bytes(skin.gam, "<f4"), "triangles": _bytes(skin.triangles, "<u4"),
     }  # fmt: skip
     if skin.gam2 is not None:
-        found["gam2"] = _bytes(skin.gam2, "<f4")
+        data["gam2"] = _bytes(skin.gam2, "<f4")
     if bending.stress is not None:
-        found |= {"stress": _bytes(bending.stress, "<f4"), "parts": bending.stress.shape[1]}
-        found["elements"] = _bytes(bending.elements, "<u4")
+        data |= {"stress": _bytes(bending.stress, "<f4"), "parts": bending.stress.shape[1]}
+        data["elements"] = _bytes(bending.elements, "<u4")
     if skin.owner is not None and skin.lam is not None and skin.offset is not None and skin.normals is not None:
-        found |= {"owner": _bytes(skin.owner, "<u4"), "lam": _bytes(skin.lam, "<f4")}
-        found |= {"offset": _bytes(skin.offset, "<f4"), "normals": _bytes(skin.normals, "<f4")}
-    return found
+        data |= {"owner": _bytes(skin.owner, "<u4"), "lam": _bytes(skin.lam, "<f4")}
+        data |= {"offset": _bytes(skin.offset, "<f4"), "normals": _bytes(skin.normals, "<f4")}
+    return data
 
 
 def _colouring(seen: Content) -> dict[str, Any]:
     look = seen.colouring
     ramp = [[round(c, 3) for c in rgb(x)] for x in RAMP]
-    told = {"kind": look.kind, "unit": UNITS.get(look.kind, ""), "words": look.words, "relative": look.relative}
-    return {**told, "ramp": ramp, "most": look.most, "exaggerate": seen.tracks[0].exaggerate}
+    data = {"kind": look.kind, "unit": UNITS.get(look.kind, ""), "words": look.words, "relative": look.relative}
+    return {**data, "ramp": ramp, "most": look.most, "exaggerate": seen.tracks[0].exaggerate}
 
 
 def _surface(surface: Surface) -> dict[str, str]:

@@ -87,18 +87,18 @@ class PartMaker:
     def parts(self) -> list[Part]:
         """All parts but the floor. O(n and what is in the meshes)."""
         graph, self.missing = self._graph, {}
-        found = [*self._carrier(graph.root, -1)]
+        parts = [*self._carrier(graph.root, -1)]
         modes = modes_of(graph)
         for k, body in enumerate(graph.bodies):
-            own = list(self._carrier(body, k)) if k not in modes else self._flexible(body, k, modes[k])
-            found += own or self._figure(body, k)
+            of_body = list(self._carrier(body, k)) if k not in modes else self._flexible(body, k, modes[k])
+            parts += of_body or self._figure(body, k)
         if self._frames:
-            found += [x for k, body in enumerate(graph.bodies) for x in _triad(body.name, k, graph)]
+            parts += [x for k, body in enumerate(graph.bodies) for x in _triad(body.name, k, graph)]
         if self._inertias:
-            found += [x for k, body in enumerate(graph.bodies) for x in self._ellipsoid(body, k)]
+            parts += [x for k, body in enumerate(graph.bodies) for x in self._ellipsoid(body, k)]
         if self._more is not None:
-            found += self._more()
-        return found
+            parts += self._more()
+        return parts
 
     def colour_of(self, k: int) -> Colour:
         """Colour of the serial segment of body k, lighter for every second body of it."""
@@ -125,28 +125,28 @@ class PartMaker:
 
     def floors(self, centre: Array, radius: float, lowest: float, up: Array) -> list[Part]:
         """Planes as tiles that reach past what is drawn; and a floor under it, where that was asked for."""
-        found = [
+        floors = [
             part
             for k, plane in self.planes()
             for part in _floor(plane.name, k, np.asarray(plane.pose.rotation), np.asarray(plane.pose.translation),
                                centre if k < 0 else np.zeros(3), radius)
         ]  # fmt: skip
-        if self._ground and not found:
+        if self._ground and not floors:
             R = surfaces.rotation_to(up)
-            found += _floor("ground", -1, R, centre + (lowest - centre @ up) * up, centre, radius)
-        return found
+            floors += _floor("ground", -1, R, centre + (lowest - centre @ up) * up, centre, radius)
+        return floors
 
     def _surface(self, geometry: Geometry, name: str) -> Surface | None:
         """None for what cannot be seen, which `missing` lists."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self._shape(geometry, name)
-            if found is None:
+            shape = self._shape(geometry, name)
+            if shape is None:
                 return None
-            moved = found.moved(np.asarray(geometry.pose.rotation), np.asarray(geometry.pose.translation))
+            moved = shape.moved(np.asarray(geometry.pose.rotation), np.asarray(geometry.pose.translation))
             if not (np.abs(moved.points) < FARTHEST).all():
                 self.missing[name] = f"it reaches farther than {FARTHEST:g} m, which is not drawn"
                 return None
-            if not found.visible:
+            if not shape.visible:
                 self.missing[name] = "its size leaves nothing to be seen"
                 return None
         return moved
@@ -187,20 +187,20 @@ class PartMaker:
         link, hinge = kinematic.figure(self._graph, body)
         colour = self.colour_of(k)
         dark = (0.45 * colour[0], 0.45 * colour[1], 0.45 * colour[2])
-        found = [] if link is None else [Part(body.name, k, link, colour, kind="link")]
-        return found if hinge is None else [*found, Part(body.hinge_name, k, hinge, dark, kind="hinge")]
+        parts = [] if link is None else [Part(body.name, k, link, colour, kind="link")]
+        return parts if hinge is None else [*parts, Part(body.hinge_name, k, hinge, dark, kind="hinge")]
 
     def _flexible(self, body: Body, k: int, modes: slice) -> list[Part]:
         """The skin of a flexible body, and its hinge on the node that it holds."""
         colour = self.colour_of(k)
         bending = bending_of(self._graph.layout.modal(k), modes, scale_of(self._graph).length)
-        found = [Part(body.name, k, bending.still, colour, kind="skin", bending=bending)]
+        parts = [Part(body.name, k, bending.still, colour, kind="skin", bending=bending)]
         hinge = kinematic.figure(self._graph, body)[1]
         if hinge is None:
-            return found
+            return parts
         held, dark = self._graph.layout.held.get(k), (0.45 * colour[0], 0.45 * colour[1], 0.45 * colour[2])
         rides = None if held is None else carried(hinge, held, modes)
-        return [*found, Part(body.hinge_name, k, hinge, dark, kind="hinge", bending=rides)]
+        return [*parts, Part(body.hinge_name, k, hinge, dark, kind="hinge", bending=rides)]
 
     def _ellipsoid(self, body: Body, k: int) -> list[Part]:
         surface = kinematic.inertia_ellipsoid(body.inertia)
@@ -209,14 +209,14 @@ class PartMaker:
     def ties(self) -> list[Tie]:
         """The active closures."""
         index, radius = self._graph.layout.index, TIE * scale_of(self._graph).length
-        found = []
+        ties = []
         for closure in self._graph.loops:
             if closure.active:
                 ends = (closure.a, closure.b)
                 bodies = [index[x.carrier] if isinstance(x.carrier, Body) else -1 for x in ends]
                 points = [np.asarray(x.offset.translation) for x in ends]
-                found.append(Tie(closure.name, (bodies[0], bodies[1]), (points[0], points[1]), radius))
-        return found
+                ties.append(Tie(closure.name, (bodies[0], bodies[1]), (points[0], points[1]), radius))
+        return ties
 
 
 def _triad(name: str, k: int, graph: Graph) -> list[Part]:

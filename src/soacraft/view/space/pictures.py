@@ -54,29 +54,29 @@ def _drawn(s: Surface, colour: Colour, alpha: float = 1.0, front: bool = False) 
 
 def _ties(seen: Content, i: int) -> list[Drawn]:
     """Closures of the first motion."""
-    moving, found = seen.tracks[0], []
+    moving, drawn = seen.tracks[0], []
     for tie, opening in zip(seen.ties, moving.openings[i], strict=True):
         a, b = (moving.R[i, k] @ x + moving.p[i, k] for k, x in zip(tie.bodies, tie.points, strict=True))
-        found.append(_drawn(surfaces.between(a, b, tie.radius), rgb(opening_colour(float(opening), CLOSED))))
-    return found
+        drawn.append(_drawn(surfaces.between(a, b, tie.radius), rgb(opening_colour(float(opening), CLOSED))))
+    return drawn
 
 
 def _ellipsoids(seen: Content, i: int) -> list[Drawn]:
-    made = [(COLOURS[x.kind], surface_of(nine[i])) for x, nine in seen.ellipsoids]
-    return [_drawn(surface, colour, 0.4) for colour, surface in made if surface is not None]
+    coloured = [(COLOURS[x.kind], surface_of(nine[i])) for x, nine in seen.ellipsoids]
+    return [_drawn(surface, colour, 0.4) for colour, surface in coloured if surface is not None]
 
 
 def _contacts(seen: Content, i: int) -> list[Drawn]:
     length = seen.length
-    found = []
+    drawn = []
     for row in seen.contacts.at(i):
         point, force, axis, friction = row[:3], row[3:6], row[6:9], float(row[9])
         arrow = surfaces.between(point, point + force, 0.5 * POINT * length)
-        found.append(_drawn(arrow, FORCE_COLOUR, front=True))
-        found.append(_drawn(surfaces.sphere(POINT * length).moved(np.eye(3), point), FORCE_COLOUR, front=True))
+        drawn.append(_drawn(arrow, FORCE_COLOUR, front=True))
+        drawn.append(_drawn(surfaces.sphere(POINT * length).moved(np.eye(3), point), FORCE_COLOUR, front=True))
         if friction > 0.0 and np.isfinite(axis).all():
-            found.append(_drawn(_cone(point, axis, friction, CONE * length), FORCE_COLOUR, 0.3, front=True))
-    return found
+            drawn.append(_drawn(_cone(point, axis, friction, CONE * length), FORCE_COLOUR, 0.3, front=True))
+    return drawn
 
 
 def _cone(tip: Array, axis: Array, friction: float, height: float) -> Surface:

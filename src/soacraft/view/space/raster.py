@@ -95,9 +95,9 @@ def _cut_off(
     near = _NEAR * view.distance
     ahead = (depth > near)[corners]
     count = ahead.sum(axis=1)
-    whole, cut = count == 3, (count == 1) | (count == 2)
+    inside, cut = count == 3, (count == 1) | (count == 2)
     if not cut.any():
-        return points, values, corners[whole], owner[whole]
+        return points, values, corners[inside], owner[inside]
     tip_ahead = count[cut] == 1
     tip = np.argmax(np.where(tip_ahead[:, None], ahead[cut], ~ahead[cut]), axis=1)  # the corner alone on its side
     a, b, c = np.take_along_axis(corners[cut], (tip[:, None] + np.arange(3)) % 3, axis=1).T
@@ -110,12 +110,12 @@ def _cut_off(
     behind = ~tip_ahead
     tips = np.stack([a, ab, ac], axis=1)[tip_ahead]
     rests = [np.stack(x, axis=1)[behind] for x in ((ab, b, c), (ab, c, ac))]
-    own = owner[cut]
+    owners = owner[cut]
     return (
         np.concatenate([points, crossed[0][0], crossed[1][0]]),
         np.concatenate([values, crossed[0][1], crossed[1][1]]),
-        np.concatenate([corners[whole], tips, *rests]),
-        np.concatenate([owner[whole], own[tip_ahead], own[behind], own[behind]]),
+        np.concatenate([corners[inside], tips, *rests]),
+        np.concatenate([owner[inside], owners[tip_ahead], owners[behind], owners[behind]]),
     )
 
 

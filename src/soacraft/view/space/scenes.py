@@ -161,9 +161,9 @@ class Scene(Strict):
         """
         if kind not in KINDS:
             raise ViewError(f"kind={kind!r:.40} is unknown; give {' or '.join(map(repr, KINDS))}.")
-        made = NodeEllipsoid(self.graph.frame(node), kind, positive(size, "size"))
-        made.at(self.graph, tracks(self.graph, ())[0].state)  # refused now, not when it is drawn
-        self._ellipsoids.append(made)
+        ellipsoid = NodeEllipsoid(self.graph.frame(node), kind, positive(size, "size"))
+        ellipsoid.at(self.graph, tracks(self.graph, ())[0].state)  # refused now, not when it is drawn
+        self._ellipsoids.append(ellipsoid)
 
     def distances(self, rows: Distances) -> None:
         """Draw the nearest points of pairs from now on, as `w.distances(q, within=...)` gave them: a rod between the
@@ -258,8 +258,8 @@ class Scene(Strict):
     def _repr_html_(self) -> str:
         style = "width:100%;height:420px;border:1px solid #cbd2d9;border-radius:6px"
         title = escape(f"Scene of {self.graph.name}", quote=True)
-        told = f'title="{title}" sandbox="allow-scripts" style="{style}"'
-        return f'<iframe {told} srcdoc="{escape(self.html())}"></iframe>'
+        attributes = f'title="{title}" sandbox="allow-scripts" style="{style}"'
+        return f'<iframe {attributes} srcdoc="{escape(self.html())}"></iframe>'
 
     # -- live ------------------------------------------------------------------------------------------------------
 

@@ -41,9 +41,9 @@ class Surface:
         """True if a triangle has an area, and a size that single precision can hold."""
         if not len(self.points):
             return False
-        own = self.points - 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))
-        about = Surface(own, self.normals, self.triangles)
-        return float(np.abs(own).max()) > SMALLEST and bool((_area(about) > 0.0).any())
+        centred = self.points - 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))
+        about = Surface(centred, self.normals, self.triangles)
+        return float(np.abs(centred).max()) > SMALLEST and bool((_area(about) > 0.0).any())
 
 
 NOTHING = Surface(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64))
@@ -75,8 +75,8 @@ def turned(radii: Array, heights: Array, normals: Array) -> Surface:
     a, b = number[:-1], number[1:]
     a1, b1 = np.roll(a, -1, axis=1), np.roll(b, -1, axis=1)
     cells = [np.stack(x, axis=-1).reshape(-1, 3) for x in ((a, a1, b1), (a, b1, b))]
-    found = Surface(points.reshape(-1, 3), outward.reshape(-1, 3), np.concatenate(cells).astype(np.int64))
-    return Surface(found.points, found.normals, found.triangles[_area(found) > 0.0])
+    surface = Surface(points.reshape(-1, 3), outward.reshape(-1, 3), np.concatenate(cells).astype(np.int64))
+    return Surface(surface.points, surface.normals, surface.triangles[_area(surface) > 0.0])
 
 
 def _area(surface: Surface) -> Array:

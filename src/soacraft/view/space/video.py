@@ -26,8 +26,10 @@ def _write_mp4(place: Path, pictures: Iterable[Pixels], size: tuple[int, int], r
     width, height = size
     if width % 2 or height % 2:
         raise ViewError(f"an .mp4 needs an even width and height, got {width} x {height}.")
-    told = f"-y -loglevel error -f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {rate} -i - -pix_fmt yuv420p".split()
-    with subprocess.Popen([ffmpeg, *told, str(place)], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    options = (
+        f"-y -loglevel error -f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {rate} -i - -pix_fmt yuv420p".split()
+    )
+    with subprocess.Popen([ffmpeg, *options, str(place)], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         try:
             for each in pictures:

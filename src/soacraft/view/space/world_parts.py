@@ -35,7 +35,7 @@ def world_parts(world: World) -> list[Part]:
     what keeps clear of others, larger by its padding."""
     scene, pads = world.scene, world.paddings
     length = scale_of(world.robot.mb).length
-    found = []
+    parts = []
     for placed, shape, names in zip(scene.placed, scene.shapes.values(), scene.meanings, strict=True):
         is_object = not set(world.objects).isdisjoint(names)
         pose = placed.geometry.pose
@@ -49,8 +49,8 @@ def world_parts(world: World) -> list[Part]:
             looks.append((padding, _PADDING, _THIN, "padding"))
         for by, colour, alpha, kind in looks:
             surface = _surface(shape, by, length).moved(np.asarray(pose.rotation), np.asarray(pose.translation))
-            found.append(Part(placed.name, placed.body, surface, colour, alpha, kind))
-    return found
+            parts.append(Part(placed.name, placed.body, surface, colour, alpha, kind))
+    return parts
 
 
 def near_parts(rows: Distances, length: float) -> Iterator[Part]:
@@ -58,11 +58,11 @@ def near_parts(rows: Distances, length: float) -> Iterator[Part]:
     radius = _ROD * length
     for pair, d, a, b in zip(rows.pairs, rows.distance, rows.point_a, rows.point_b, strict=True):
         ball = surfaces.sphere(2.5 * radius)
-        made = [ball.moved(np.eye(3), x) for x in (np.asarray(a), np.asarray(b))]
+        surfaces_of = [ball.moved(np.eye(3), x) for x in (np.asarray(a), np.asarray(b))]
         if np.linalg.norm(b - a) > 1e-9 * length:
-            made.append(surfaces.between(np.asarray(a), np.asarray(b), radius))
+            surfaces_of.append(surfaces.between(np.asarray(a), np.asarray(b), radius))
         colour = _TOUCH if d <= 0.0 else _CLEAR
-        yield Part(" - ".join(pair), -1, surfaces.joined(made), colour, kind="distance")
+        yield Part(" - ".join(pair), -1, surfaces.joined(surfaces_of), colour, kind="distance")
 
 
 def _surface(shape: Shape, by: float, length: float) -> Surface:
@@ -75,8 +75,8 @@ def _surface(shape: Shape, by: float, length: float) -> Surface:
         return surfaces.sphere(size[0] + by)
     if shape.kind in ("capsule", "cylinder"):
         more = 2.0 * by if shape.kind == "cylinder" else 0.0
-        made = surfaces.capsule if shape.kind == "capsule" else surfaces.cylinder
-        return made(size[0] + by, size[1] + more)
+        maker = surfaces.capsule if shape.kind == "capsule" else surfaces.cylinder
+        return maker(size[0] + by, size[1] + more)
     if shape.kind == "box":
         return surfaces.box(*(size + 2.0 * by))
     if shape.kind == "ellipsoid":
@@ -96,9 +96,9 @@ def _triangles(shape: Shape) -> tuple[Array, Any]:
         triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
         return np.stack([X, Y, z], axis=-1).reshape(-1, 3), triangles
     points: Array = np.asarray(getattr(shape, "vertices", ()))
-    known = getattr(shape, "triangles", None)
-    if known is not None:
-        return points, known
+    of_mesh = getattr(shape, "triangles", None)
+    if of_mesh is not None:
+        return points, of_mesh
     hull = Qhull(points)
     corners = points[hull.simplices]
     inward = np.einsum("ij,ij->i", np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]),

@@ -31,8 +31,8 @@ Data = dict[str, Any]
 
 def card(value: Any, bodies: Sequence[str]) -> Data:
     """The parts of a card, as data for the page; `bodies` are the names that pictures refer to by number."""
-    made: Data = _card(value, {name: k for k, name in enumerate(bodies)})
-    return made
+    data: Data = _card(value, {name: k for k, name in enumerate(bodies)})
+    return data
 
 
 @singledispatch
@@ -42,12 +42,12 @@ def _card(value: Any, bodies: dict[str, int]) -> Data:
 
 @_card.register
 def _(value: Operator, bodies: dict[str, int]) -> Data:
-    made: Data = {"kind": "operator", "text": value.text(), **_formula(value)}
+    data: Data = {"kind": "operator", "text": value.text(), **_formula(value)}
     if value.rows is None:
-        return {**made, "spaces": "of any space"}
+        return {**data, "spaces": "of any space"}
     rows, cols = value.spaces
     return {
-        **made,
+        **data,
         "spaces": f"{rows} <- {cols}",
         "structure": _tried(lambda: _structure(value, bodies)),
         "plan": _tried(lambda: _plan(value.explain())),
@@ -68,8 +68,8 @@ def _(value: np.ndarray, bodies: dict[str, int]) -> Data:
 
 @_card.register
 def _(value: Explanation, bodies: dict[str, int]) -> Data:
-    made: Data = {"kind": "explanation", "text": f"{value.expression} : {value.spaces}", "plan": _plan(value)}
-    return made if value.source is None else {**made, **_formula(value.source)}
+    data: Data = {"kind": "explanation", "text": f"{value.expression} : {value.spaces}", "plan": _plan(value)}
+    return data if value.source is None else {**data, **_formula(value.source)}
 
 
 @_card.register

@@ -249,15 +249,15 @@ def test_a_block_that_kills_its_process_goes_one_by_one(tmp_path):
             {},
             "the plant 'arm' has the force element 'friction of bob': batches know drag and fields of gravity",
         ),
-        (lambda: _given("ce"), {}, "its closures are solved by constraint embedding"),
+        (lambda: _given("ce", Wave), {}, "its closures are solved by constraint embedding"),
         (
-            lambda: _given("auto"),
+            lambda: _given("auto", Wave),
             dict(vary={"body.rocker.mass": sim.Uniform(1, 2)}),
             "a parameter of a model with loops or flexible bodies varies",
         ),
         (lambda: _given("auto", Turning), {}, "the motion of 'first' is given"),
         (
-            lambda: _plant(),
+            lambda: _plant(part=Wave),
             dict(vary={"arm.bob.inboard_x": sim.Uniform(0, 1)}),
             "'arm.bob.inboard_x' places a body or node",
         ),
@@ -270,9 +270,19 @@ def test_what_goes_one_by_one_says_why(tmp_path, make, more, why):
         sim.Campaign(make, folder(tmp_path, "two"), runs=2, t=0.1, batch=4, **more)
 
 
-def _plant(*forces, model="pendulum"):
+class Wave(sim.Component):
+    """A force that changes between ticks."""
+
+    @sim.output("N m", to="force")
+    def force(t):
+        return np.sin(9.0 * t)
+
+
+def _plant(*forces, model="pendulum", part=None):
     s = sim.System("plant", integrator="rk4", step=0.01)
-    s.add("arm", sim.Plant(sc.load(model), forces=forces))
+    plant = s.add("arm", sim.Plant(sc.load(model), forces=forces))
+    if part is not None:
+        s.add("part", part(), at=plant.dof(plant.mb.dof_names[0]))
     return s
 
 
@@ -282,6 +292,34 @@ def _given(solver, *parts):
     for part in parts:
         s.add("part", part(), at=plant.dof("first"))
     return s
+
+
+def swinging():
+    mb = sc.load("double_pendulum")
+    mb.q = [1.0, 0.5]
+    s = sim.System("swinging", integrator="rk4", step=0.01)
+    s.add("body", sim.Plant(mb))
+    return s
+
+
+@pytest.mark.parametrize(
+    ("make", "path"),
+    [
+        (lambda: _given("ce"), "body.rocker.mass"),
+        (lambda: _given("auto"), "body.rocker.mass"),
+        (swinging, "body.lower.outboard_z"),
+    ],
+    ids=["constraint embedding", "closed chain", "placement"],
+)
+def test_any_parameter_varies_where_no_component_acts_between_ticks(tmp_path, make, path):
+    given = dict(seed=1, runs=3, t=0.3, vary={path: sim.Uniform(0.5, 1.5)}, measure={"q": "body.q[0][-1]"})
+    one = sim.Campaign(make, folder(tmp_path, "one"), batch=0, **given)
+    many = sim.Campaign(make, folder(tmp_path, "many"), **given)
+    one.run()
+    many.run()
+    assert "3 in batches of 512, 0 one by one" in many.status()
+    np.testing.assert_allclose(one.table()["q"], many.table()["q"], rtol=0, atol=1e-14)
+    assert np.ptp(many.table()["q"]) > 1e-4
 
 
 def test_runs_that_begin_off_their_closures_are_named(tmp_path):

@@ -56,9 +56,34 @@ def test_drag_slows_as_it_must(tmp_path):
     assert np.allclose(c.table()["v"], 10.0 * np.exp(-0.5 / c.table()["ball.ball.mass"]), rtol=1e-8)
 
 
+class Wave(sim.Component):
+    """A force that changes between ticks."""
+
+    @sim.output("N", to="force", shape=(3,))
+    def force(t):
+        return np.array([np.sin(9.0 * t), 0.0, 0.0])
+
+
+def waved():
+    s = pulled()
+    s.add("wave", Wave(), at=s.plants["ball"].node("ball"))
+    return s
+
+
 def test_fields_of_gravity_take_the_inertias_of_one_model(tmp_path):
-    c = sim.Campaign(pulled, folder(tmp_path), runs=2, t=0.1, vary={"ball.ball.mass": sim.Uniform(1, 2)})
+    c = sim.Campaign(waved, folder(tmp_path), runs=2, t=0.1, vary={"ball.ball.mass": sim.Uniform(1, 2)})
     assert "the plant 'ball' has the force element 'gravity field', which takes the inertias of one model" in c.status()
+
+
+def test_fields_of_gravity_take_the_inertias_of_each_run_where_no_component_acts(tmp_path):
+    given = dict(seed=1, runs=3, t=0.3, vary={"ball.ball.mass": sim.Uniform(1, 4)}, measure={"x": "ball.q[4][-1]"})
+    one = sim.Campaign(pulled, folder(tmp_path, "one"), batch=0, **given)
+    many = sim.Campaign(pulled, folder(tmp_path, "many"), **given)
+    one.run()
+    many.run()
+    assert "3 in batches of 512, 0 one by one" in many.status()
+    assert one.table()["x"].tolist() == many.table()["x"].tolist()
+    assert np.ptp(one.table()["x"]) > 1e-3
 
 
 def test_force_elements_of_one_plant_of_several_go_one_by_one(tmp_path):

@@ -119,12 +119,12 @@ def each(function: Any, *arrays: Any) -> Any:
     return np.array([function(*(x[at] for x in full)) for at in np.ndindex(*batch)]).reshape(*batch, -1)
 
 
-def kept(p: Any, made: Any) -> Any:
+def kept(p: Any, maker: Any) -> Any:
     """The law that a function makes of the robot, until parameters or the model change."""
     rb = robot_of(p.robot)
     key = p, rb.mb.version, rb.mb.parameters
     if key not in _laws:
         if len(_laws) >= _MOST:
             _laws.clear()
-        _laws[key] = made(rb)
+        _laws[key] = maker(rb)
     return _laws[key]

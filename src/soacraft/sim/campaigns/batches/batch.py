@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.sim.campaigns.batches.equations import Ticks
 from soacraft.sim.campaigns.batches.evaluation import Evaluation, read_evaluation
 from soacraft.sim.campaigns.batches.lane_step import Point
 from soacraft.sim.campaigns.batches.lanes import Lanes, Values
@@ -36,23 +37,17 @@ def march(lanes: Lanes, keys: Sequence[str], t: float, until: str = "") -> Rows:
     crossings = Localization(evaluation, rows, until)
     V = evaluation.values()
     point = evaluation.start(V)
-    clocks = {path: clock for path in evaluation.equations.held if (clock := system.diagram.parts[path].clock)}
-    counts = dict.fromkeys(clocks, 0)
-    dues = {path: x.at(0) + start for path, x in clocks.items()}
-    now = start
+    ticks, now = Ticks(system, start), start
     watch = crossings.watch(V, now / 1e9, point)
     while True:
-        due = [path for path, when in dues.items() if when == now]
-        if due:
-            point = crossings.tick(now / 1e9, LaneState(V, point, watch), due, counts)
-            for path in due:
-                counts[path] += 1
-                dues[path] = clocks[path].at(counts[path]) + start
+        if due := ticks.due(now):
+            point = crossings.tick(now / 1e9, LaneState(V, point, watch), due, ticks.counts)
+            ticks.done(due)
         rows.extend([now / 1e9])
         _record(evaluation, rows, now / 1e9, V, point)
         if now >= goal or not rows.going.any():
             return rows
-        last = min([goal, *dues.values()])
+        last = min([goal, *ticks.dues.values()])
         times = [now, *range(start + ((now - start) // step + 1) * step, last, step), last]
         rows.extend([x / 1e9 for x in times[1:-1]])
         if evaluation.equations.crossings:

@@ -8,6 +8,30 @@ from typing import NamedTuple
 
 from soacraft.sim.campaigns.batches.lanes import Lane, Lanes
 from soacraft.sim.systems.running.order import in_order, upstream
+from soacraft.sim.systems.system import System
+
+
+class Ticks:
+    """Ticks of the sampled components of a system that starts at a nanosecond."""
+
+    def __init__(self, system: System, start: int) -> None:
+        parts = system.diagram.parts
+        self._clocks = {path: x for path, part in sorted(parts.items()) if (x := part.clock) is not None}
+        self._start = start
+        self.counts = dict.fromkeys(self._clocks, 0)
+        """The number of the next tick of each,"""
+        self.dues = {path: x.at(0) + start for path, x in self._clocks.items()}
+        """and its nanosecond."""
+
+    def due(self, now: int) -> list[str]:
+        """Components that tick now."""
+        return [path for path, when in self.dues.items() if when == now]
+
+    def done(self, due: Sequence[str]) -> None:
+        """Count a tick of some components."""
+        for path in due:
+            self.counts[path] += 1
+            self.dues[path] = self._clocks[path].at(self.counts[path]) + self._start
 
 
 class LaneCrossing(NamedTuple):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from soacraft import dynamics as dyn
 from soacraft.model.tree.frames.frame import Frame
+from soacraft.sim.campaigns.batches.closures import closures_of
 from soacraft.sim.campaigns.batches.equations import LaneEquations, Selection, read_equations
 from soacraft.sim.campaigns.batches.lane_step import LaneStep, Point
 from soacraft.sim.campaigns.batches.lanes import Lane, Lanes, Together, Values, require_numbers
@@ -29,7 +30,7 @@ from soacraft.spatial.checks import Array
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The system of a batch, as it is evaluated: nothing here changes while runs go on."""
+    """Compiled system of a batch: nothing here changes while runs go on."""
 
     lanes: Lanes
     equations: LaneEquations
@@ -145,8 +146,9 @@ class Evaluation:
             require_numbers(V[key], key)
 
 
-def read_evaluation(lanes: Lanes, keys: Sequence[str]) -> Evaluation:
-    """The evaluation of a system of which some signals are recorded."""
+def read_evaluation(lanes: Lanes, keys: Sequence[str], moved: bool = True) -> Evaluation:
+    """The evaluation of a system of which some signals are recorded; `moved` is False where another moves its plants,
+    so that accelerations are not computed here."""
     system, wiring = lanes.system, lanes.system.board.compiled().wiring
     joined, plants = system.board.compiled().joined, system.diagram.plants
     equations = read_equations(lanes)
@@ -162,7 +164,7 @@ def read_evaluation(lanes: Lanes, keys: Sequence[str]) -> Evaluation:
         equations,
         [plants[x] for x in sorted(plants)],
         Coordinates(joined.mb),
-        LaneForces(lanes, joined.mb, joined.loads, wiring.contributions),
+        LaneForces(lanes, joined.mb, joined.loads if moved else (), closures_of(system) if moved else None),
         nodes,
         equations.select({x.link.source for x in wiring.contributions}.union(*(x.needs for x in equations.rates))),
         equations.select({split(system, x)[0] for x in keys}),

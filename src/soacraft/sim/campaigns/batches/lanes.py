@@ -64,7 +64,7 @@ class Lanes:
         self.models: dict[str, dict[str, Array]] = {}
         """Parameters of models that vary, by plant and name: those of all runs."""
         self.times_differ = any(x.component.interface.crossings for x in system.diagram.parts.values())
-        """True if each run has a time of its own, within steps."""
+        """True if each run has its own time, within steps."""
         self.constants: dict[str, Any] = {}
         """Values that stay: inputs that nothing is connected to, parameters that vary."""
         self.by_run: list[str] = []
@@ -103,20 +103,20 @@ class Lanes:
         for column, path in enumerate(paths):
             if is_argument(path):
                 continue
-            target, given = target_of(self.system, path), values[:, column]
+            target, column_values = target_of(self.system, path), values[:, column]
             if target.kind in ("q", "v"):
-                (self.q if target.kind == "q" else self.v)[target.key][:, target.element] = given
+                (self.q if target.kind == "q" else self.v)[target.key][:, target.element] = column_values
             elif target.kind == "model":
-                self.models.setdefault(target.key, {})[target.name] = given
+                self.models.setdefault(target.key, {})[target.name] = column_values
             elif target.kind == "state":
-                states.append((target.key, target.element, given))
+                states.append((target.key, target.element, column_values))
             else:
                 part, _, field = target.key.rpartition(".")
                 old = getattr(self.system.diagram.parts[part].component.p, field)
-                kept = self._varied.setdefault(part, {}).setdefault(field, [old] * self.count)
-                for i, x in enumerate(given.tolist()):
+                varied = self._varied.setdefault(part, {}).setdefault(field, [old] * self.count)
+                for i, x in enumerate(column_values.tolist()):
                     at = target.element
-                    kept[i] = x if at is None else tuple(x if k == at else y for k, y in enumerate(kept[i]))
+                    varied[i] = x if at is None else tuple(x if k == at else y for k, y in enumerate(varied[i]))
         for path, fields in self._varied.items():
             component = self.system.diagram.parts[path].component
             plain = {name: getattr(component.p, name) for name in type(component.p).__struct_fields__}
@@ -140,13 +140,13 @@ class Lanes:
                 first = [x.first(p, part.sizes) for p in params]
             else:
                 first = [x.first(part.component.p, part.sizes)] * self.count
-            made = np.array(first).reshape(self.count, *signal.shape)
-            for state, element, given in self._states_given:
+            first_values = np.array(first).reshape(self.count, *signal.shape)
+            for state, element, start in self._states_given:
                 if state == key and element is None:
-                    made[:] = given.reshape(-1, *(1,) * len(signal.shape))
+                    first_values[:] = start.reshape(-1, *(1,) * len(signal.shape))
                 elif state == key:
-                    made[:, element] = given
-            self.states[key] = made
+                    first_values[:, element] = start
+            self.states[key] = first_values
 
     # -- equations ---------------------------------------------------------------------------------------------
 
@@ -172,8 +172,8 @@ class Lanes:
                 gets.append(linked(link))
             elif name in face.inputs:
                 default = face.inputs[name].default
-                given = as_value(signal.dtype(0) if default is None else default, signal, full)
-                self.constants[full] = np.broadcast_to(given, (self.count, *signal.shape))
+                value = as_value(signal.dtype(0) if default is None else default, signal, full)
+                self.constants[full] = np.broadcast_to(value, (self.count, *signal.shape))
                 gets.append(_got(full))
             else:
                 if name in face.outputs:
@@ -206,8 +206,8 @@ class Lanes:
             self._keep_params(part, extras)
 
         def full(V: Values, given: Any) -> Array:
-            made, whole = np.asarray(given), (len(V["runs"]), *shape)
-            return made if made.shape == whole else np.broadcast_to(made, whole)
+            array, wanted = np.asarray(given), (len(V["runs"]), *shape)
+            return array if array.shape == wanted else np.broadcast_to(array, wanted)
 
         def by_run(V: Values, given: list[Any]) -> Array:
             rows, params = [], V[f"{part.path}:params"] if at is not None else ()
@@ -235,10 +235,10 @@ class Lanes:
             return by_run
 
         def call(V: Values) -> Array:
-            given = [get(V) for get in gets]
+            arguments = [get(V) for get in gets]
             if not ways:
-                ways.append(choose(V, given))
-            return ways[0](V, given)
+                ways.append(choose(V, arguments))
+            return ways[0](V, arguments)
 
         return call
 
@@ -259,8 +259,8 @@ class Together:
             setattr(self, name, getattr(p, name))
         self._varied = list(varied)
         for name, values in varied.items():
-            made = np.array(values, dtype=float)
-            setattr(self, name, made.reshape(made.shape + (1,) * extra) if made.ndim == 1 else made)
+            array = np.array(values, dtype=float)
+            setattr(self, name, array.reshape(array.shape + (1,) * extra) if array.ndim == 1 else array)
 
     def of(self, chosen: npt.NDArray[np.intp]) -> Together:
         """The parameters of some of the runs."""
@@ -299,21 +299,21 @@ def _moved(x: Any, shape: tuple[int, ...] | None, rng: np.random.Generator) -> A
 
 def _agree(way: Callable[[list[Any]], Array], by_run: Callable[[list[Any]], Array], given: list[Any]) -> bool:
     """True if a call for all runs gives what each gives, and changes no argument."""
-    kept = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
+    copies = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
     with np.errstate(all="ignore"):
         try:
             expected = by_run([np.array(x) if isinstance(x, np.ndarray) else x for x in given])
         except Exception:  # no value there: nothing is learned of it
             return True
         try:
-            found = way(given)
+            at_once = way(given)
         except Exception:
             return False
     pure = all(
-        np.array_equal(x, y, equal_nan=True) for x, y in zip(given, kept, strict=True) if isinstance(y, np.ndarray)
+        np.array_equal(x, y, equal_nan=True) for x, y in zip(given, copies, strict=True) if isinstance(y, np.ndarray)
     )
     scale = float(np.abs(np.where(np.isfinite(expected), expected, 0.0)).max(initial=0.0))
-    return pure and bool(np.allclose(found, expected, rtol=_SAME, atol=_SAME * scale, equal_nan=True))
+    return pure and bool(np.allclose(at_once, expected, rtol=_SAME, atol=_SAME * scale, equal_nan=True))
 
 
 def require_numbers(values: Array, what: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.campaigns.batches.closures import closures_of
+from soacraft.sim.campaigns.batches.closures import LaneClosures
 from soacraft.sim.campaigns.batches.lane_step import Point, Settle
 from soacraft.sim.campaigns.batches.lanes import Lanes, Values, linked
 from soacraft.sim.campaigns.batches.models import LaneModels
@@ -22,7 +22,6 @@ from soacraft.sim.forces.elements import Drag
 from soacraft.sim.forces.evaluation import States
 from soacraft.sim.forces.gravity import GravityField
 from soacraft.sim.forces.loads import Load
-from soacraft.sim.systems.wiring import Contribution
 from soacraft.spatial.checks import Array
 
 #: The generalized force of all runs, (runs, nv), at times and a point.
@@ -32,15 +31,12 @@ LaneForce = Callable[[Any, Point], Array]
 class LaneForces:
     """All that accelerates the plants of some runs, which are the model `mb` together."""
 
-    def __init__(
-        self, lanes: Lanes, mb: Multibody, loads: Sequence[Load], contributions: Sequence[Contribution]
-    ) -> None:
-        plants = lanes.system.diagram.plants
-        self._mb, self._loads = mb, lane_forces(mb, loads)
-        self._closures = closures_of(lanes.system)
+    def __init__(self, lanes: Lanes, mb: Multibody, loads: Sequence[Load], closures: LaneClosures | None) -> None:
+        plants, contributions = lanes.system.diagram.plants, lanes.system.board.compiled().wiring.contributions
+        self._mb, self._loads, self._closures = mb, lane_forces(mb, loads), closures
         self.models = LaneModels(mb, plants, lanes.models)
         """The models of the runs."""
-        self.settle: Settle | None = None if self._closures is None else self._closures.settle
+        self.settle: Settle | None = None if closures is None else closures.settle
         """Puts coordinates and velocities on closures."""
         self._of_dofs = [(x.push.number, linked(x.link)) for x in contributions if x.push.number is not None]
         rest = [x for x in contributions if x.push.number is None]
@@ -53,15 +49,19 @@ class LaneForces:
         force = np.zeros(v.shape)
         for load in self._loads:
             force += load(t, point)
+        self.add(V, q, force)
+        if self._closures is not None:
+            return self._closures.accelerations(q, v, force)
+        return self.models.accelerations(q, v, force, V["runs"]) if v.shape[1] else force
+
+    def add(self, V: Values, q: Array, force: Array) -> None:
+        """Add the forces of components, which have been evaluated, to those of each run."""
         for number, get in self._of_dofs:
             force[:, number] += get(V)
         for dofs, get in self._of_plants:
             force[:, dofs] += get(V)
         if self._at_nodes:
             force += self._pushed(V, q)
-        if self._closures is not None:
-            return self._closures.accelerations(q, v, force)
-        return self.models.accelerations(q, v, force, V["runs"]) if v.shape[1] else force
 
     def _pushed(self, V: Values, q: Array) -> Array:
         """J* f of forces at nodes."""

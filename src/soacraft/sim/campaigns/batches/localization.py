@@ -77,14 +77,14 @@ class Localization:
         for _ in range(_PARTS):
             h = np.where(active, end - t, 0.0)
             step = self.evaluation.step(V, t, h, point)
-            found = watch.find(self._margins_in(V, step), h, active)
-            crossed = active & (found.theta <= 1.0)
+            zeros = watch.find(self._margins_in(V, step), h, active)
+            crossed = active & (zeros.theta <= 1.0)
             point = step.end.where(active & ~crossed, point)
             if not crossed.any():
                 return LaneState(V, point, watch)
-            t, point, at_zero = self._cut(V, step, found, crossed, point, end)
+            t, point, at_zero = self._cut(V, step, zeros, crossed, point, end)
             self.rows.leave(V["runs"][crossed & ~at_zero], "the zero of a crossing is not found in a batch")
-            point = self._act(t, end, LaneState(V, point, watch), found, crossed & at_zero)
+            point = self._act(t, end, LaneState(V, point, watch), zeros, crossed & at_zero)
             active = crossed & self._going(V) & (t < end)
             if not active.any():
                 return LaneState(V, point, watch)

@@ -98,12 +98,12 @@ class LaneModels:
         if lanes is None:
             return np.array([inertia_at(port, frame)] * count)
         assert isinstance(body, Body)
-        kept, rows = body.inertia, []
+        before, rows = body.inertia, []
         try:
             for body.inertia in lanes:
                 rows.append(inertia_at(port, frame))
         finally:
-            body.inertia = kept
+            body.inertia = before
         return np.array(rows)
 
 
@@ -119,15 +119,15 @@ def _inertias(numbers: Found, table: Array) -> dict[int, list[Inertia]]:
     """The inertias of bodies of which a part varies, of each run; what no model has is refused."""
     columns = [i for i, x in enumerate(numbers) if x.kind in _INERTIAL]
     inertial = tuple(numbers[i] for i in columns)
-    kept = {x.owner: x.owner.inertia for x in inertial}
-    lanes: dict[int, list[Inertia]] = {id(body): [] for body in kept}
+    before = {x.owner: x.owner.inertia for x in inertial}
+    lanes: dict[int, list[Inertia]] = {id(body): [] for body in before}
     try:
-        for row in table[:, columns] if kept else ():
+        for row in table[:, columns] if before else ():
             write("a campaign", inertial, row)
-            for body in kept:
+            for body in before:
                 lanes[id(body)].append(body.inertia)
     finally:
-        for body, inertia in kept.items():
+        for body, inertia in before.items():
             body.inertia = inertia
     return lanes
 

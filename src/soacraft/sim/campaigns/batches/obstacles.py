@@ -11,11 +11,13 @@ from soacraft.errors import SoacraftError
 from soacraft.sim.campaigns.batches.closures import obstacle_of_closures
 from soacraft.sim.campaigns.batches.loads import obstacle_of_loads
 from soacraft.sim.campaigns.batches.models import LINEAR
+from soacraft.sim.campaigns.batches.stepped import obstacle_to_steps
 from soacraft.sim.campaigns.made import Made
 from soacraft.sim.campaigns.measures import Measure, Series, split
 from soacraft.sim.campaigns.source import Maker, Source
 from soacraft.sim.campaigns.variations import Inputs, is_argument, read_parameter, target_of
 from soacraft.sim.components.component import Component
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.integrators.manifold import Coordinates
 from soacraft.sim.links.ports import Linked
 from soacraft.sim.systems.frames import OF_FRAME
@@ -29,10 +31,34 @@ LARGEST, _MEMORY = 512, 2**29
 
 
 def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> str:
-    """Reason why runs of a system go one by one; empty if they can march as a batch."""
+    """Reason why runs of a system are no batch of smooth motions; empty if they are one."""
+    return _of_method(system) or _of_description(system, paths, measures) or _of_plants(system, paths)
+
+
+def obstacle_of_batch(
+    system: System, paths: Sequence[str], measures: Sequence[Any], keys: Sequence[str], t: float
+) -> str:
+    """Reason why runs to time t, of which some signals are recorded, go one by one; empty if they march as a batch, as
+    smooth motions or in the steps of a stepper."""
+    smooth = obstacle(system, paths, measures)
+    if not smooth:
+        return ""
+    why = _of_description(system, paths, measures)
+    if why:
+        return smooth
+    in_steps = obstacle_to_steps(system, paths, keys, t)
+    touches = any(isinstance(load, Contact) for x in system.diagram.plants.values() for load in x.forces)
+    return in_steps if touches or not in_steps else smooth
+
+
+def _of_method(system: System) -> str:
     how = system.board.how
     if how["integrator"] != "rk4" or how["step"] is None:
         return f"integrator {how['integrator']!r}: batches take fixed steps of 'rk4'"
+    return ""
+
+
+def _of_description(system: System, paths: Sequence[str], measures: Sequence[Any]) -> str:
     if not all(isinstance(x, Measure) for x in measures):
         return "a measure is a function, which takes a single run"
     if system.diagram.tears:
@@ -44,6 +70,16 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
             return f"{path!r} jumps between ticks, where steps end"
         if isinstance(part.component, Linked) or type(part.component).__module__.startswith("soacraft.sim.systems"):
             return f"{path!r} is no plain component"
+    available = {f"{path}.{x}" for path, part in system.diagram.parts.items() for x in part.component.interface.outputs}
+    available |= {f"{path}.{x}" for path in system.diagram.plants for x in ("q", "v", "vdot")}
+    for key in sorted(system.board.compiled().wiring.sources):
+        path, _, port = key.partition(".")
+        if key not in available and (path not in system.diagram.plants or port.partition("[")[0] not in _OF_NODE):
+            return f"{key!r} is used"
+    return ""
+
+
+def _of_plants(system: System, paths: Sequence[str]) -> str:
     weighed = any(not is_argument(x) and target_of(system, x).kind == "model" for x in paths)
     plants = system.diagram.plants
     for path, plant in sorted(plants.items()):
@@ -67,12 +103,6 @@ def obstacle(system: System, paths: Sequence[str], measures: Sequence[Any]) -> s
             and read_parameter(system.diagram.plants[target.key].mb, target.name).kind not in LINEAR
         ):
             return f"{path!r} places a body or node: batches vary inertias, armature, damping and stiffness of models"
-    available = {f"{path}.{x}" for path, part in system.diagram.parts.items() for x in part.component.interface.outputs}
-    available |= {f"{path}.{x}" for path in system.diagram.plants for x in ("q", "v", "vdot")}
-    for key in sorted(system.board.compiled().wiring.sources):
-        path, _, port = key.partition(".")
-        if key not in available and (path not in system.diagram.plants or port.partition("[")[0] not in _OF_NODE):
-            return f"{key!r} is used"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Rows of the runs of a batch: those at times common to all, and those that a run has besides, of its crossings."""
+"""Rows of the runs of a batch: those at times common to all, and further ones of a run, at its crossings."""
 
 from __future__ import annotations
 
@@ -123,9 +123,11 @@ class Rows:
         t = np.insert(np.array(self._t[:count]), at, [t for _, t, _ in extra])
         rows = {}
         for key, x in arrays.items():
-            mine = x[:count, i]
-            more = np.array([row[key] for _, _, row in extra], dtype=mine.dtype).reshape(len(extra), *mine.shape[1:])
-            rows[key] = np.insert(mine, at, more, axis=0)[:, None]
+            common = x[:count, i]
+            more = np.array([row[key] for _, _, row in extra], dtype=common.dtype).reshape(
+                len(extra), *common.shape[1:]
+            )
+            rows[key] = np.insert(common, at, more, axis=0)[:, None]
         return Recorded(self._system, t, rows, self._events.get(i, ()))
 
     def _series(self) -> dict[str, Array]:

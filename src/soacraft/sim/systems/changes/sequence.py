@@ -18,7 +18,7 @@ from soacraft.files.native_hinges import hinge_from_plain, plain_hinge
 from soacraft.model.hinges.base import Hinge
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.patterns import require_short
-from soacraft.sim.systems.changes.changing import MOUNTED
+from soacraft.sim.systems.changes.change import MOUNTED
 from soacraft.sim.systems.wiring import Condition
 
 _WHEN = re.compile(r"\s*(?P<port>(?:[^<>\s\[\]]|\[[^\]]*\])+)\s*(?P<sign>[<>])\s*(?P<value>[-+0-9.eE]+)\s*")

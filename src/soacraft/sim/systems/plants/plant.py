@@ -35,7 +35,7 @@ from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.sim.systems.builder import Builder
-    from soacraft.sim.systems.changes.changing import Change
+    from soacraft.sim.systems.changes.change import Change
 
 _UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
 _OF_DOF = {"position": "q", "velocity": "v", "acceleration": "vdot"}
@@ -338,7 +338,7 @@ class Plant(Strict):
         mounted: str | None,
         other: str = "",
     ) -> Change:
-        from soacraft.sim.systems.changes.changing import change
+        from soacraft.sim.systems.changes.change import change
 
         assert self.path and self._owner is not None
         return change(self._owner, self, kind, body, edit, goes, mounted, other)

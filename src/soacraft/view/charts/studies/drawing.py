@@ -31,12 +31,12 @@ class Wanted(NamedTuple):
     axes: str | None
     at: float | None
 
-    def quantity(self, known: Sequence[str]) -> str:
+    def quantity(self, quantities: Sequence[str]) -> str:
         """The quantity that is asked for, by default the first that is known."""
         if self.of is None:
-            return known[0]
-        if self.of not in known:
-            raise ViewError(f"there is no {self.of!r:.40} to draw of this study: it has {', '.join(known)}.")
+            return quantities[0]
+        if self.of not in quantities:
+            raise ViewError(f"there is no {self.of!r:.40} to draw of this study: it has {', '.join(quantities)}.")
         return self.of
 
     def plane(self, size: Any) -> tuple[int, int]:
@@ -44,10 +44,10 @@ class Wanted(NamedTuple):
         if self.axes is None:
             i, j = sorted(sorted(range(3), key=lambda k: (size[k], -k))[1:])
             return i, j
-        given = self.axes
-        if not isinstance(given, str) or len(given) != 2 or not set(given) <= set(AXES) or given[0] == given[1]:
-            raise ViewError(f"axes of a map are two of x, y and z, such as 'xz'; got {given!r:.40}.")
-        return AXES.index(given[0]), AXES.index(given[1])
+        pair = self.axes
+        if not isinstance(pair, str) or len(pair) != 2 or not set(pair) <= set(AXES) or pair[0] == pair[1]:
+            raise ViewError(f"axes of a map are two of x, y and z, such as 'xz'; got {pair!r:.40}.")
+        return AXES.index(pair[0]), AXES.index(pair[1])
 
     def plain(self) -> None:
         """Refuse axes and a cut where there is no map."""
@@ -57,9 +57,9 @@ class Wanted(NamedTuple):
 
 def figure_of(drawn: Sequence[Drawn]) -> Chart:
     """Panels below each other, each drawn by its function."""
-    made = extra("matplotlib.figure", "a chart").Figure
+    maker = extra("matplotlib.figure", "a chart").Figure
     heights = [x.height for x in drawn]
-    figure = made(figsize=(8.0, sum(heights) + 0.3), layout="constrained", dpi=100)
+    figure = maker(figsize=(8.0, sum(heights) + 0.3), layout="constrained", dpi=100)
     grid = figure.subplots(len(drawn), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
     for axes, x in zip(grid[:, 0], drawn, strict=True):
         x.draw(axes)
@@ -80,8 +80,8 @@ def bars(
 
     def draw(axes: Any) -> None:
         for i, (n, (x, y)) in enumerate(lines.items()):
-            kept = np.where(np.isfinite(y), y, 0.0)
-            axes.bar(x + (i - 0.5 * (len(lines) - 1)) * width, kept, width, color=segment_colour(i), label=n)
+            finite = np.where(np.isfinite(y), y, 0.0)
+            axes.bar(x + (i - 0.5 * (len(lines) - 1)) * width, finite, width, color=segment_colour(i), label=n)
         axes.set_xticks(places, labels=names, rotation=30, ha="right", fontsize=8, parse_math=False)
         if level is not None:
             axes.axhline(level, color="#7b8794", linewidth=0.8, linestyle="--")

@@ -38,13 +38,15 @@ def limit(study: Limit, wanted: Wanted) -> list[Drawn]:
     wanted.quantity(("margins",))
     wanted.plain()
     label = f"{study.parameter} [{study.unit}]" if study.unit else study.parameter
-    found = []
+    drawn = []
     for i, name in enumerate(study.names):
         y = study.margins[:, i]
-        kept = np.isfinite(y)
-        panel = Panel(repr(study) if not i else "", label, f"margin of {name}", {name: (study.x[kept], y[kept])}, False)
-        found.append(curves(panel, level=0.0, marks=np.unique(study.intervals).tolist()))
-    return found
+        finite = np.isfinite(y)
+        panel = Panel(
+            repr(study) if not i else "", label, f"margin of {name}", {name: (study.x[finite], y[finite])}, False
+        )
+        drawn.append(curves(panel, level=0.0, marks=np.unique(study.intervals).tolist()))
+    return drawn
 
 
 def masses(study: MassProperties, wanted: Wanted) -> list[Drawn]:
@@ -63,8 +65,8 @@ def gait(study: Gait, wanted: Wanted) -> list[Drawn]:
         return [curves(Panel(f"torques of {study.robot!r}", "t [s]", "N m or N", lines))]
     margins = {}
     for name, y in (("static", study.static_margin), ("zmp", study.zmp_margin), ("longitudinal", study.longitudinal)):
-        kept = np.isfinite(y)
-        margins[name] = study.t[kept], y[kept]
+        finite = np.isfinite(y)
+        margins[name] = study.t[finite], y[finite]
     power = {"all motors": (study.t, study.power.sum(axis=1))}
     return [
         _footfalls(study),

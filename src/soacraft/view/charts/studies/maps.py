@@ -27,11 +27,11 @@ def reach(study: ReachMap, wanted: Wanted) -> list[Drawn]:
 def payload(study: Payload, wanted: Wanted) -> list[Drawn]:
     """Masses at the places of the tip, in colours."""
     wanted.quantity(("most",))
-    kept = np.isfinite(study.most)
-    if not kept.any():
+    finite = np.isfinite(study.most)
+    if not finite.any():
         raise ViewError(f"the payload of {study.limb!r} is bounded at no configuration, so there is nothing to draw.")
-    title = f"payload of {study.limb!r}: {study.most[kept].min():.4g} to {study.most[kept].max():.4g} kg"
-    return [points(title, study.position[kept], study.most[kept], "largest mass [kg]", wanted)]
+    title = f"payload of {study.limb!r}: {study.most[finite].min():.4g} to {study.most[finite].max():.4g} kg"
+    return [points(title, study.position[finite], study.most[finite], "largest mass [kg]", wanted)]
 
 
 def singularities(study: Singularities, wanted: Wanted) -> list[Drawn]:

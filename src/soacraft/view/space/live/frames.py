@@ -65,13 +65,13 @@ def _ellipsoids(seen: Content, q: Array) -> list[Array]:
 
 def _inertias(seen: Content, state: State, picked: Picked) -> Array:
     """The number of the picked body, then R and P of it; zeros where they are not wanted, or not known."""
-    k, found = picked.body, np.zeros(19)
-    found[0] = k
+    k, shapes = picked.body, np.zeros(19)
+    shapes[0] = k
     if not 0 <= k < len(seen.graph):
-        return found
+        return shapes
     R, P = operators(state, "R P", ignore_loops=True)
     for wanted, operator, place in ((picked.composite, R, slice(1, 10)), (picked.articulated, P, slice(10, 19))):
         if wanted:
             with suppress(SoacraftError):  # the page has the reason from the details of the scene
-                found[place] = inertia_shape(np.asarray(operator[k, k])[:6, :6])  # below six are rotors
-    return found
+                shapes[place] = inertia_shape(np.asarray(operator[k, k])[:6, :6])  # below six are rotors
+    return shapes

@@ -142,10 +142,10 @@ class LiveScene(Uncopied):
                 state = self._graph.current
                 if sliders.tied and sliders.free(np.asarray(state.q)).tolist() != [x["number"] for x in sliders.last]:
                     self.refresh()  # loops were closed or opened, or others are independent
-                made = frame(version, seen, sliders, state, self._picked)
-                self._serving.send("frame", made)
+                data = frame(version, seen, sliders, state, self._picked)
+                self._serving.send("frame", data)
                 self._problem = ""
-                return made
+                return data
         except StaleError:  # the structure changes just now: it will be told
             self.refresh()
         except SoacraftError as problem:

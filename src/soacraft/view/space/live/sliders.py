@@ -70,13 +70,13 @@ class Sliders:
 
     def free(self, q: Array) -> npt.NDArray[np.intp]:
         """The numbers of the dofs that may be moved at q."""
-        known = np.flatnonzero(np.isfinite(self.values(q)))
+        finite = np.flatnonzero(np.isfinite(self.values(q)))
         if self._solver is None:
-            return known
+            return finite
         if not self.closed(q):
-            return known  # every dof moves, and the page shows how far loops are open
+            return finite  # every dof moves, and the page shows how far loops are open
         index = {name: i for i, name in enumerate(self._graph.dof_names)}
-        free = {index[name] for name in self._solver.independent(q)} & set(known.tolist())
+        free = {index[name] for name in self._solver.independent(q)} & set(finite.tolist())
         for _, _, v in self._others:  # a ball is held as a whole or not at all
             if not free.issuperset(range(v.start, v.stop)):
                 free -= set(range(v.start, v.stop))

@@ -27,4 +27,5 @@ function timeline() {
   at("line").min = first();
   at("line").max = last();
   at("time").hidden = !(last() > first());
+  at("hands").classList.toggle("above", last() > first());
 }

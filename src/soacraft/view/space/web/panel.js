@@ -42,6 +42,7 @@ function follow() {                       // the numbers of this instant
   moving.forEach(tell => tell(when, m));
 }
 function furnish() {
+  at("pull-key").hidden = at("pull-help").hidden = !data.pull;
   at("name").textContent = `${data.title}: ${data.bodies.length} bod${data.bodies.length === 1 ? "y" : "ies"}`;
   at("bodies").replaceChildren(...data.bodies.map((name, k) => {
     const button = document.createElement("button"), item = document.createElement("li");

@@ -20,6 +20,9 @@ function sliders(move, close) {           // those of the present data; what clo
   });
   at("moves").replaceChildren(...dofs.map(x => x.label));
   at("moves").hidden = !dofs.length;
+  document.documentElement.classList.toggle("moving", dofs.length > 0);
+  dofs.forEach(one => { one.label.title = one.dof.name; });
+  ask();
   if (data.open && close) {
     const button = document.createElement("button");
     Object.assign(button, {id: "assemble", textContent: "close the loops"});

@@ -2,7 +2,7 @@
 const live = new Map();                   // by number of an answer: what shows its numbers
 function card(line, answer) {
   const item = make("li", {}, make("p", {class: "typed"}, make("code", {}, line)));
-  if (answer.math) item.append(formula(answer.math));
+  if (answer.math) item.append(make("div", {class: "formula"}, formula(answer.math)));
   if (answer.spaces) item.append(make("p", {class: "spaces"}, `${answer.text} : ${answer.spaces}`));
   else if (!answer.math || answer.kind === "proof") item.append(make("pre", {}, answer.text));
   if (answer.kind === "proof") item.append(proof(answer));
@@ -12,6 +12,11 @@ function card(line, answer) {
   if (answer.latex) item.append(folded("LaTeX", make("pre", {}, answer.latex)));
   if (answer.sweep) item.append(part("run the sweeps on the tree", answer.sweep, player));
   return item;
+}
+function fit(item) {                      // a formula wider than its card is set smaller, down to half
+  item.querySelectorAll(".formula").forEach(box => {
+    if (box.scrollWidth > box.clientWidth) box.style.setProperty("font-size", `${Math.max(0.5, (box.clientWidth - 8) / box.scrollWidth)}em`);
+  });
 }
 function part(name, data, shown, open = false) {
   return folded(name, data.refused ? make("p", {class: "quiet"}, data.refused) : shown(data), open);
@@ -27,7 +32,7 @@ function wrong(line, error) {
 }
 function proof(answer) {
   if (!answer.found) return make("p", {class: "error"}, `not found: ${answer.reason}`);
-  const steps = answer.steps.map((x, i) => make("li", {}, i ? "= " : "", x.math ? formula(x.math) : make("code", {}, x.text), i ? make("span", {class: "because"}, `by ${x.because}`) : null));
+  const steps = answer.steps.map((x, i) => make("li", {}, i ? "= " : "", x.math ? make("div", {class: "formula"}, formula(x.math)) : make("code", {}, x.text), i ? make("span", {class: "because"}, `by ${x.because}`) : null));
   return make("div", {}, make("ol", {class: "steps"}, ...steps), make("p", {class: "quiet"}, answer.reason));
 }
 function values(answer) {

@@ -17,7 +17,8 @@ async function run(line) {
   }
   at("answers").append(item);
   while (at("answers").children.length > MOST) at("answers").firstChild.remove();
-  item.scrollIntoView({block: "nearest"});
+  fit(item);
+  item.scrollIntoView({block: item.offsetHeight > at("answers").clientHeight ? "start" : "nearest"});
 }
 function hello(given) {
   document.title = `${given.model} - soacraft`;
@@ -64,8 +65,8 @@ at("notebook").addEventListener("click", () => ask(async () => {
   say(`${made.name} is saved`);
 }));
 at("examples").append(...EXAMPLES.map(text => {
-  const button = make("button", {type: "button"}, text);
-  button.addEventListener("click", () => { at("line").value = text; at("line").focus(); });
+  const button = make("button", {type: "button", title: "run this line"}, text);
+  button.addEventListener("click", () => { at("line").value = text; at("prompt").requestSubmit(); });
   return button;
 }));
 hearers.changed = kinds => { if (kinds.includes("structure")) ask(async () => hello(await request("hello"))); else follow(); };

@@ -1,4 +1,5 @@
 // -- a running system: its parts, the values of one, plots, pause and step --------------------------------------------
+const PLOTTED = 4;                        // plots that a page begins with
 let names = {}, parts = [], items = [], chosen = "", cells = new Map(), asking = false, more = false;
 function hello(given) {
   names = given.names;
@@ -26,6 +27,15 @@ function hello(given) {
   });
   at("tree").replaceChildren(...items);
   if (items.length) choose(0);
+  if (!traces.size) {                     // plots at once: of the first outputs, one of each part
+    const first = new Map();
+    for (const [name, port] of Object.entries(names)) {
+      const part = name.slice(0, name.lastIndexOf("."));
+      if (port.kind === "output" && !first.has(part)) first.set(part, name);
+    }
+    [...first.values()].slice(0, PLOTTED).forEach(name => addTrace(name, names[name].unit));
+    if (items.length) choose(0);
+  }
 }
 function choose(k) {
   chosen = parts[k].path;

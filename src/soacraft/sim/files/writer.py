@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def save_system(system: System, path: str | PathLike[str], models: Mapping[str, str] | None = None) -> None:
     """Write a system to a file, `.toml` or `.json`, whole or not at all; `System.save` calls this."""
-    from soacraft.sim.files.reading import system_path
+    from soacraft.sim.files.reader import system_path
 
     file = system_path(path)
     tables = tables_of(system, file, models or {})

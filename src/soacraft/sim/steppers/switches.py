@@ -14,7 +14,7 @@ from soacraft.sim.breaks import Breaks
 from soacraft.sim.clock import Instant
 from soacraft.sim.events import UNSEEN, Event, Signs, Watch, with_time
 from soacraft.sim.forces.evaluation import States
-from soacraft.sim.forces.holding import Hold
+from soacraft.sim.forces.holds import Hold
 from soacraft.sim.stride import StepMemory, Stride, Taken
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array

@@ -14,7 +14,7 @@ from soacraft.errors import SimulationError, SoacraftError, WiringError, near
 from soacraft.late import higher
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.events import Happened
-from soacraft.sim.runs.keeping import Keeping
+from soacraft.sim.runs.outputs import Keeping
 from soacraft.sim.runs.run import Run
 from soacraft.sim.systems.changes.phases import event_name
 from soacraft.sim.systems.changes.sequence import MOST, WIRES, Action, Transition

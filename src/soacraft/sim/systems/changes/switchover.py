@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soacraft.errors import LoopError, WiringError
-from soacraft.sim.systems.changes.changing import Change
+from soacraft.sim.systems.changes.change import Change
 from soacraft.sim.systems.changes.edits import moving
 
 if TYPE_CHECKING:

@@ -137,7 +137,7 @@ def _actuator(mb: Multibody, part: Part, dof: str) -> str:
     return ""
 
 
-def _propagator(system: Contents, plant: Plant) -> Propagator:
+def propagator_of(system: Contents, plant: Plant) -> Propagator:
     """The plant of a system with its force elements, from its present state and time on."""
     p = Propagator(plant.mb, plant.solver, t=system.t, **system.how)
     p.add(*(x.another() if isinstance(x, Contact) else x for x in plant.forces))
@@ -167,4 +167,4 @@ def stepped(system: Contents, controls: Sequence[str] | None) -> Driven:
     unfilled = [x for x in inputs.controls if x not in ports]
     if unfilled:
         raise WiringError(f"nothing fills the input {unfilled[0]!r}: let the stepper drive it, too.")
-    return Driven(_propagator(system, inputs.plant), names, [inputs.controls[x] for x in ports])
+    return Driven(propagator_of(system, inputs.plant), names, [inputs.controls[x] for x in ports])

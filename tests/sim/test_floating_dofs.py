@@ -10,7 +10,7 @@ from tests.sim.test_compiled import in_python, is_compiled
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.errors import SimulationError
-from soacraft.sim.floating import floating_dofs
+from soacraft.sim.floating_dofs import floating_dofs
 from soacraft.sim.integrators.methods import METHODS
 
 DIRECTION = np.array([0.6, 0.48, 0.64])

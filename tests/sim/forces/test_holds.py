@@ -8,7 +8,7 @@ from tests.sim.test_elements import block
 
 import soacraft as sc
 from soacraft.errors import ModelError, SimulationError, StateError
-from soacraft.sim.forces.holding import holding_forces
+from soacraft.sim.forces.holds import holding_forces
 
 G = 9.81
 

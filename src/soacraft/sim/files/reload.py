@@ -15,8 +15,8 @@ from soacraft.markup import Text
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.registry import PartClass
-from soacraft.sim.files.reading import load_system, system_path
-from soacraft.sim.files.writing import frame_table
+from soacraft.sim.files.reader import load_system, system_path
+from soacraft.sim.files.writer import frame_table
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.identity import of_load
 from soacraft.sim.systems.description import SystemData, describe
