@@ -201,7 +201,6 @@ class Contact(Remade, Touching):
         self._force: Array | None = None
         self._hinge_rows, self._row_forces = HingeRows(), np.zeros(0)
         self._start, self._step, self._parts = _UNSEEN, _StepRows(), _Parts()
-        self._impulses: tuple[float, Array] | None = None  # and the time at which they count
 
     @property
     def surfaces(self) -> Surfaces:
@@ -217,20 +216,19 @@ class Contact(Remade, Touching):
 
     def begin_run(self, t: float) -> None:
         """Begin the steps of another run at a time: those of the last one stay with that."""
-        self._impulses = t, self.impulses_at(t)
-        self.diary = ContactDiary()
+        self.diary = ContactDiary((t, self.impulses_at(t)))
 
     def impulses_at(self, t: float) -> Array:
         """The impulses of the step that ended at a time, next to which those of the next one are sought, (points, 11);
         none where no step did."""
-        table = impulses_of(self.diary.last, t)
-        if table is None and self._impulses is not None and is_same_time(self._impulses[0], t):
-            table = self._impulses[1]
+        table, start = impulses_of(self.diary.last, t), self.diary.start
+        if table is None and start is not None and is_same_time(start[0], t):
+            table = start[1]
         return NO_IMPULSES if table is None else table
 
     def begin_with(self, t: float, table: Array) -> None:
         """Let these be the impulses of the step that ended at a time, and forget those of all others."""
-        self._impulses, self.diary.last = (t, table), None
+        self.diary.start, self.diary.last = (t, table), None
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -297,7 +295,7 @@ class Contact(Remade, Touching):
     def recall(self, began: bool) -> None:
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
         self.follow()
-        self._impulses, self.diary.last = None, None
+        self.diary.start = self.diary.last = None
         self._compiled, self._step = None, self._step._replace(pressed=None)
         self._set_forces(None)
         self._start = self._start._replace(began=began, overlaps=())  # looked for again if the run has not begun
@@ -305,7 +303,7 @@ class Contact(Remade, Touching):
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
         self._start = _UNSEEN
-        self._impulses, self.diary.last = None, None
+        self.diary.start = self.diary.last = None
 
     @property
     def takes_out(self) -> bool:

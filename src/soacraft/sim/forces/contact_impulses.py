@@ -11,7 +11,7 @@ from soacraft.sim.forces.compiled_contact import ContactLog
 from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.spatial.checks import Array
 
-#: Numbers of a point besides its shapes, and what joins the names of these.
+#: Numbers of a point after those of its shapes, and the text between the names of these.
 NUMBERS, _JOINT = 9, " | "
 NO_IMPULSES = np.zeros((0, 2 + NUMBERS))
 #: Two times this near to each other are one: whole nanoseconds, with rounding in long runs.
@@ -40,11 +40,11 @@ def is_same_time(a: float, b: float) -> bool:
 
 def by_names(table: Array, names: Sequence[str]) -> dict[str, tuple[float, ...]]:
     """Return impulses by the names of two shapes, the points of a pair one after the other."""
-    made: dict[str, tuple[float, ...]] = {}
+    impulses: dict[str, tuple[float, ...]] = {}
     for row in table.tolist():
         key = _JOINT.join((names[int(row[0])], names[int(row[1])]))
-        made[key] = (*made.get(key, ()), *row[2:])
-    return made
+        impulses[key] = (*impulses.get(key, ()), *row[2:])
+    return impulses
 
 
 def as_table(impulses: Mapping[str, tuple[float, ...]], names: Sequence[str]) -> Array:

@@ -105,7 +105,9 @@ class Touches(NamedTuple):
 class ContactDiary:
     """The contacts of a run as they happen; logs of compiled steps are made into steps when these are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: tuple[float, Array] | None = None) -> None:
+        self.start = start
+        """Time and impulses with which the first step begins; None for no impulses."""
         self._steps: list[ContactStep] = []
         self._logs: list[ContactLog] = []
         self.last: ContactLog | ContactStep | None = None
