@@ -15,7 +15,7 @@
 namespace soacraft {
 namespace sim {
 
-// From `now` to `goal`, at most `most` steps; a step ends at each of the `stops` between.
+// Course from `now` to `goal`, of at most `most` steps; a step ends at each of the `stops` between.
 struct Course {
     index now, goal, most;
     index step, origin;  // of fixed steps, which end at origin + i step
@@ -28,7 +28,7 @@ struct Course {
     index break_count;
 };
 
-// What is written, a row for each step: its end, state, rates, dense output, forces, error and how far closures are open. Of
+// Results, a row for each step: its end, state, rates, dense output, forces, error and the opening of closures. Of
 // components also the rates before a tick at the end, and their signals; `begun` are the rates at the start. With visits also the
 // rates that each step begins with, if they may be others than those before, and kinetic, potential and spring energy at its end.
 struct Track {
@@ -168,7 +168,7 @@ private:
         return m_.plan() && m_.plan()->next(when, which) && when < stop ? when : stop;
     }
 
-    // Whether no function of the components crosses zero in a step, as far as compiled code is sure.
+    // True if no function of the components crosses zero in a step, as far as compiled code is sure.
     bool passes(const Plan& plan, index row, const double* x, const double* w) {
         if (!plan.margin.count) return true;
         const DensePoints::Step step = step_of(row, x, w);
@@ -176,7 +176,7 @@ private:
         return lookout_.passes(step, inside_);
     }
 
-    // What components do at the end of a step: they tick where they are due, and their signals are recorded.
+    // Update the components at the end of a step: they tick where they are due, and their signals are recorded.
     bool sampled(Plan& plan, index row) {
         const index end = track_.ends[row];
         keep(stepper_.w1, track_.before + row * m_.size);

@@ -39,7 +39,7 @@ private:
     PlanObject* plan_;
 };
 
-// What a call into Python raised: taken from the interpreter, to be raised, or not, once the steps are kept.
+// Error of a call into Python: taken from the interpreter, to be raised, or not, once the steps are kept.
 nb::object raised() {
     PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
     PyErr_Fetch(&type, &value, &trace);

@@ -1,4 +1,4 @@
-// How chart coordinates change when a hinge turns: udot = dexp^-1(u) w (sim/integrators/manifold.py). What is free turns so and
+// Rates of chart coordinates when a hinge turns: udot = dexp^-1(u) w (sim/integrators/manifold.py). What is free turns so and
 // travels in the axes that it has at the start of the step, where a constant velocity is constant.
 #pragma once
 
@@ -44,7 +44,7 @@ inline void turn_by(const double* r, double sign, double* w) {
 // w <- R(to)* R(from) w: the same vector in the axes of another attitude. Its length does not creep with equal steps.
 inline void change_axes(const double* from, const double* to, double* w) { turn_by(from, 1.0, w), turn_by(to, -1.0, w); }
 
-// What differs by rounding alone is the same.
+// True if two vectors differ by rounding alone.
 inline bool same_but_rounding(const double* a, const double* b) {
     constexpr double ROUNDING = 2e-15;  // that of sim/integrators/manifold.py
     double off = 0.0, size = 0.0;

@@ -26,7 +26,7 @@ struct Hold {
         return -mode * dry - viscous * v;
     }
 
-    // What falls through zero when it begins or ends to hold, from coordinates, velocities and the force of its load on its dof.
+    // Margin that falls through zero when it begins or ends to hold, from coordinates, velocities and the force on its dof.
     double margin(const double* q, const double* v, double force) const {
         if (stops) return mode != 0.0 ? -mode * force : std::fmin(upper - q[place], q[place] - lower);
         return mode != 0.0 ? mode * v[dof] : most - std::fabs(force);

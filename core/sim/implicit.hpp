@@ -50,7 +50,7 @@ public:
         for (Term& x : terms_) x.taken = x.held = false;
         arm();
     }
-    // What is to be chosen from at the place that the dofs go to in a step of length h, (q, v); the dofs.
+    // Find the candidates at the place that the dofs go to in a step of length h, (q, v); returns the dofs.
     const std::vector<index>& look(double t, double h, const double* q, index nq, const double* v) {
         ahead_.assign(q, q + nq), speed_.assign(v, v + nv_), dofs_.clear();
         std::fill(sum_.begin(), sum_.end(), 0.0);
@@ -85,7 +85,7 @@ public:
         for (Term& x : terms_)
             if (x.taken) x.shift = then(x, t) - now(x, t, q, v), total[x.dof] += x.shift;
     }
-    // What of that acts, -A vdot included, in the forces (names, nv) and, where there are some, their powers.
+    // Add the forces that act, -A vdot included, to the forces (names, nv) and, where there are some, their powers.
     void answer(const double* vdot, const double* v, double* forces, double* powers) const {
         for (const Term& x : terms_) {
             if (!x.taken) continue;
@@ -94,7 +94,7 @@ public:
             if (powers) powers[x.row] += more * v[x.dof];
         }
     }
-    // The same in forces at (q, v), with the mean acceleration of a step.
+    // Add them to forces at (q, v), with the mean acceleration of a step.
     void answer_at(double t, const double* q, const double* v, const double* mean, double* forces) {
         for (Term& x : terms_)
             if (x.taken) x.shift = then(x, t) - now(x, t, q, v);
@@ -143,7 +143,7 @@ private:
         return x.kind == SERVO ? loads_[x.which].row[x.dof] * force_of(loads_[x.which], t, q, v) : value(x, t, q, v).force;
     }
 
-    // Its force, and how that falls along its dof and with its velocity.
+    // Force of a term, and its decrease along its dof and with its velocity.
     Value value(const Term& x, double t, const double* q, const double* v) const {
         const double speed = v[x.dof];
         if (x.kind == SERVO) {

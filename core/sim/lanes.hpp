@@ -13,7 +13,7 @@
 namespace soacraft {
 namespace sim {
 
-// Where all lanes are, and what drives them; the numbers are shared with Python.
+// States of all lanes, and what drives them; the numbers are shared with Python.
 struct LaneStates {
     double* x;        // (count, points)
     double* theta;    // (count, turns): coordinates of the closures' hinges, which are followed
@@ -28,7 +28,7 @@ struct LaneStates {
     std::vector<PointImpulse>* impulses;  // (count): of contacts in the last step of each
 };
 
-// What one thread takes steps with, or those of one lane alone.
+// Steps of one thread, or of one lane alone.
 class Lane {
 public:
     // `lean`: states alone are wanted of the steps: no work of contacts, and contacts of one lane alone.
@@ -44,7 +44,7 @@ public:
     std::vector<double> impulse_forces() const { return mechanism_.impulse_forces(); }
     double length() const { return length_; }  // of the last step, in seconds
 
-    // On to a nanosecond from x, which is replaced step by step; false where Python should take the next one.
+    // Advance to a nanosecond from x, which is replaced step by step; false where Python should take the next one.
     bool advance(const LaneStates& all, index which, index goal) {
         static const Pushes none;
         double *const x = all.x + which * mechanism_.points, *const theta = all.theta + which * all.turns;

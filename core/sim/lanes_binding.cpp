@@ -8,7 +8,7 @@ namespace soacraft {
 namespace sim {
 namespace {
 
-// What steps are taken with, read once, with the tables of the tree as they are then.
+// Setting of the steps, read once, with the tables of the tree at that time.
 struct Reading {
     Given given;
     std::shared_ptr<const rigid::Tables> tables;
@@ -81,7 +81,7 @@ public:
             team_.threads.push_back(made(set, true));
     }
 
-    // Whether compiled code knows all of it, as it is now.
+    // True if compiled code knows all of it, in its present form.
     bool ready() const { return reading_.ready && !tree_.retired && !tree_.outdated && tree_.stamp == stamp_; }
 
     // All on to a nanosecond: `DONE`, the first lane that Python should go on with, or why there was no step.
@@ -136,7 +136,7 @@ public:
         return true;
     }
 
-    // Of the last step of a lane that is the only one, or is recorded: its contacts, (steps, 8) and (points, 13), and their mean
+    // Last step of a lane that is the only one, or is recorded: its contacts, (steps, 8) and (points, 13), and their mean
     // generalized force with those of rows of loads behind it, the mean rates of velocities, and its length.
     nb::tuple last(index which) {
         const std::size_t i = at(which);
@@ -213,7 +213,7 @@ void bind_lanes(nb::module_& m) {
              "All on to a nanosecond: -1, or the first lane that Python should go on with; -2 where the model is another one, -3 where "
              "controls are not finite, -4 where another call goes on.")
         .def("set_own", &Lanes::set_own, nb::arg("lane"), nb::arg("tree"), nb::arg("setting"), nb::arg("lean"),
-             "Let a lane have a setting of its own; False where compiled code does not know all of it.")
+             "Let a lane have a separate setting; False where compiled code does not know all of it.")
         .def("share", &Lanes::share, nb::arg("lane"), "Let a lane have what the others have.")
         .def("push", &Lanes::push, nb::arg("lane"), nb::arg("tree"), nb::arg("frames"), nb::arg("forces"),
              "Let wrenches push a lane from now on; False where only Python can read them.")

@@ -29,7 +29,7 @@ struct Load {
     const Hold* hold = nullptr;      // of friction that sticks or a rigid stop, and no control
 };
 
-// From the first entry of x that is not zero to the last.
+// Span of x from the first entry that is not zero to the last.
 inline void span_of(const double* x, index n, index& first, index& last) {
     for (first = 0; first < n && x[first] == 0.0;) ++first;
     for (last = n; last > first && x[last - 1] == 0.0;) --last;

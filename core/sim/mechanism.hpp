@@ -32,7 +32,7 @@ struct Chain {
     std::size_t room;
 };
 
-// What a run is of. `stored`, `passive`, `contact` and that of prescribed motions are rows of forces behind those of the loads,
+// Setting of a run. `stored`, `passive`, `contact` and that of prescribed motions are rows of forces behind those of the loads,
 // whose work is counted.
 struct Setting {
     rigid::Job job;  // of the tree: gravity, springs, stored wrenches
@@ -185,7 +185,7 @@ public:
     }
     bool samples() const { return set_.functions && set_.functions->of_step; }
 
-    // The same at a point of which components know nothing yet.
+    // Push at a point of which components know nothing yet.
     bool push_at(double t, const double* x, double* of, double* powers) {
         return (!set_.plan || place(t, x)) && push(t, x, x + nq, of, powers);
     }
@@ -259,7 +259,7 @@ public:
     // The tree that answers impulses, and its closures.
     const rigid::Model& pressed_model() const { return implicit_.model(); }
     TouchingLoops pressed_loops() const { return set_.chain ? TouchingLoops{&pressed_, &theta} : TouchingLoops{nullptr, nullptr}; }
-    // Measure rows of closures anew, at x, where forces that are taken implicitly make them much stiffer than the tree is; false
+    // Measure rows of closures again, at x, where forces that are taken implicitly make them much stiffer than the tree is; false
     // where a hinge has nothing to move.
     bool measure_closures(const double* x) {
         constexpr double STIFF = 100.0;  // a row less compliant by about this is measured well enough by the tree
@@ -294,10 +294,10 @@ public:
         if (set_.job.passive) run(named("passive_energy"), x, x + nq, nullptr, to + 2);
     }
 
-    // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
+    // Functions of a tree for variational steps: p = Mcal v, v = Mcal^-1 p, the force of gravity, slopes of the Coriolis force
     // with v, (nv, nv); and motions of coordinates, with their Jacobians (nv, nv) along q and the step.
     bool is_tree() const { return !set_.chain; }
-    // Whether states are put back on closures with all dofs; and whether motions are prescribed, or may be.
+    // True if states are put back on closures with all dofs; true if motions are prescribed, or may be.
     bool projects() const { return set_.chain && !mixed_; }
     bool prescribes() const { return mixed_ != nullptr; }
     const std::vector<Hold>& holds() const { return set_.holds; }
@@ -314,7 +314,7 @@ public:
     bool jacobians(const double* q, const double* u, double* in_q, double* in_u) {
         return alone(jacobians_, q, u, nullptr, in_q, false, in_u);
     }
-    // Where the dofs of hinges that turn as groups begin, and how many each has.
+    // Call `work` with the first dof of each hinge that turns as a group, and the count of its dofs.
     template <class Work>
     void each_group(const Work& work) const {
         for (const Turning& x : groups_) work(x.at, x.free ? index(6) : index(3));
@@ -344,7 +344,7 @@ public:
         }
     }
 
-    // The same of a velocity alone, (nv), in its place.
+    // Rates of a velocity alone, (nv), in its place.
     void chart_of(const double* u, double* w) const {
         for (const Turning& x : groups_) {
             double to[3];
@@ -406,7 +406,7 @@ public:
         }
     }
 
-    // The same of u h with constant velocities u in the axes of each hinge's parent: what is free goes straight on.
+    // Move by u h with constant velocities u in the axes of each hinge's parent: what is free goes straight on.
     void go(const double* x, const double* u, double* to) {
         integrate(x, u, to);
         for (const Turning& g : groups_) {
@@ -435,7 +435,7 @@ public:
     }
     const double* ground() const { return set_.job.base + 6; }
 
-    // Whether u is within the chart: finite, and no hinge turned too far.
+    // True if u is within the chart: finite, and no hinge turned too far.
     bool inside(const double* u) const {
         for (const Turning& x : groups_)
             if (rigid::turns_too_far(u + x.at)) return false;
@@ -468,7 +468,7 @@ public:
     }
     double open = 0.0;  // by how much closures are open at the point that was settled last: radians, or lengths of the loop
 
-    // What is left of dv (nv) at x, in its place, where its end is projected.
+    // Project dv (nv) at x, in its place, as its end is projected.
     bool keep(const double* x, double* dv) {
         std::memcpy(total_.data(), dv, bytes(nv));
         return moved(loops::PROJECT_VELOCITY, state(x, x + nq), {total_.data(), nullptr, 0, nullptr, dv, nullptr}) &&
@@ -518,7 +518,7 @@ public:
     // True of the travel of what floats, which a constant velocity has, too.
     bool drifts(index i) const { return i < nv && set_.floating[i] != 0.0; }
 
-    // What coordinates, velocities and states of components are measured by, (2 nv + states): `Mechanism.scale` of
+    // Measures of coordinates, velocities and states of components, (2 nv + states): `Mechanism.scale` of
     // sim/system.py.
     void scale(const double* x, const double* w, double* to) const {
         constexpr double SLOWEST = 1e-3;  // a dof is judged by no less than this part of the fastest
@@ -561,7 +561,7 @@ private:
         const loops::Plan& plan = implicit ? pressed_ : set_.chain->solver;
         return solved(plan, implicit ? loops::TREE_AUGMENTED : set_.chain->method, q, v, job.passive, force, vdot);
     }
-    // What answers accelerations implicitly answers those in own axes: vdot = a - w x v of what floats.
+    // Implicit forces answer accelerations in own axes: vdot = a - w x v of bodies that float.
     void hold_axes(const double* v) {
         std::fill(vdot_.begin(), vdot_.end(), 0.0);
         for (const Turning& g : groups_) {
@@ -571,7 +571,7 @@ private:
                 total_[static_cast<std::size_t>(i)] += implicit_.model().armature[i] * vdot_[static_cast<std::size_t>(i)];
         }
     }
-    // The same of a closed chain, by couplings that drive these dofs.
+    // Drive these dofs of a closed chain by couplings.
     bool driven(double t, const double* q, const double* v, rigid::Job& job, double* vdot) {
         if (!mixed_->drive(t, v, total_.data())) return false;
         const index ties = closures() + couplings(), count = static_cast<index>(mixed_->dofs().size());
@@ -618,7 +618,7 @@ private:
         return true;
     }
 
-    // What forces and rates of components need at x, but for what depends on the accelerations.
+    // Evaluate components at x for forces and rates, but for what depends on the accelerations.
     bool place(double t, const double* x) {
         Plan& plan = *set_.plan;
         plan.place(t < low_ ? low_ : t > high_ ? high_ : t, x, x + nq, nq, nv, x + nq + nv + names);

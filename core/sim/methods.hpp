@@ -28,7 +28,7 @@ struct Tableau {
 
 class Stepper {
 public:
-    // What a step gave: the point at its end, its rates, the forces there, and its chart coordinates; how far closures are open.
+    // Results of a step: the point at its end, its rates, the forces there, and its chart coordinates; the opening of closures.
     std::vector<double> x1, w1, forces, u;
     double open = 0.0;
     bool forces_end = false;  // whether other forces act from its end on, so that the next begins with other rates
@@ -53,7 +53,7 @@ public:
     // Impulses of contacts in the last step, by shapes, next to which those of the next one are sought; null where nothing touches.
     std::vector<PointImpulse>* impulses() { return touch_ ? &touch_->before : nullptr; }
 
-    // Where a step that could not be taken may end, in nanoseconds; `now`, if it cannot be taken at all. It is shorter where shapes
+    // End of a shorter step for one that could not be taken, in nanoseconds; `now`, if it cannot be taken at all. It is shorter where shapes
     // would pass each other in it.
     index shorter(index now, index end) const {
         if (!touch_ || !(touch_->part < 1.0)) return now;
@@ -65,12 +65,12 @@ public:
         lean_ = true;
         record(false);
     }
-    // Whether contacts are wanted.
+    // Record contacts, or stop that.
     void record(bool how) {
         if (touch_) touch_->recorded = how;
     }
 
-    // The next step is one of another motion: nothing is known of its start, and the log begins anew.
+    // The next step is one of another motion: nothing is known of its start, and the log is cleared.
     void forget() {
         begun_ = weighed_ = false, m_.forget_sample();
         if (touch_) touch_->log.steps.clear(), touch_->log.points.clear(), touch_->before.clear();
@@ -82,7 +82,7 @@ public:
         m_.forget_sample();
     }
 
-    // From x with rates w at t over h; false where Python should take it.
+    // Take a step from x with rates w at t over h; false where Python should take it.
     bool take(double t, const double* x, const double* w, double h) {
         switch (method_) {
             case EXPLICIT: return explicit_step(t, x, w, h);
@@ -116,7 +116,7 @@ public:
         return bent <= 1.0 || bent <= all ? all : bent;
     }
 
-    // Whether stability limits the step (`Pace.is_stiff`): a difference of rates over that of the coordinates it belongs to.
+    // True if stability limits the step (`Pace.is_stiff`): a difference of rates over that of the coordinates it belongs to.
     bool unstable(double h, double rtol) {
         constexpr double STABLE = 6.1;  // that of sim/integrators/pace.py
         const double *end = K(tableau_.stages), *before = K(tableau_.stages - 1);
@@ -130,10 +130,10 @@ public:
         return run > 0.0 && h * rise > STABLE * run;
     }
 
-    // How many rows the dense output of a step has.
+    // Number of rows of the dense output of a step.
     static index rows(Method method, const Tableau& tableau) { return tableau.adaptive() ? 3 + tableau.rows : touches(method) ? 3 : 1; }
 
-    // They are u alone, completed where it is asked for; with contact the cubic by the rates that the step began with; or those
+    // Write the rows: u alone, completed where it is asked for; with contact the cubic by the rates that the step began with; or those
     // of an adaptive method.
     bool dense(double t, const double* x, double h, double* F) {
         const auto row = static_cast<std::size_t>(m_.size);
@@ -177,7 +177,7 @@ private:
         for (index i = 0; i < m_.size; ++i) to[i] *= h;
     }
 
-    // Of orders five and three together; `kept`: of what is left when the end is put back on the closures. What leads off them
+    // Estimate of orders five and three together; `kept`: of the part that remains when the end is put back on closures. The rest
     // is no error of the step, and next to a singular pose rounding divided by a row that vanishes.
     double estimate(double h, bool kept) {
         double squares[2];
@@ -192,7 +192,7 @@ private:
         return squares[0] > 0.0 ? squares[0] / std::sqrt(squares[0] + 0.01 * squares[1]) : squares[0];
     }
 
-    // Whether the rates at the end are those that the stages tell of (`Pace.bend`): above 1 beyond a kink that none has met.
+    // Difference of the rates at the end from those of the stages (`Pace.bend`): above 1 beyond a kink that none has met.
     double bend(double h, double rtol) {
         const double *end = K(tableau_.stages), *before = K(tableau_.stages - 1);
         const double part = std::sqrt(std::sqrt(rtol)), weight = h * tableau_.b[tableau_.stages - 1];
@@ -204,7 +204,7 @@ private:
         return part * size(last_.data());
     }
 
-    // Of the way by which the velocities at the end were put where they have to be (`Pace.drift`).
+    // Size of the change that puts the velocities at the end where they have to be (`Pace.drift`).
     double drift() const {
         constexpr double WEIGHT = 0.1;  // that of sim/integrators/pace.py
         double sum = 0.0;
@@ -464,7 +464,7 @@ private:
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
         return true;
     }
-    // The rates at the end of a step by its mean acceleration, where the next one does not begin with them: it chooses anew what it
+    // The rates at the end of a step by its mean acceleration, where the next one does not begin with them: it chooses again what it
     // takes implicitly, or has other forces.
     bool ended_by_mean(double t, const double* x, double h) {
         begun_ = false;
@@ -543,7 +543,7 @@ private:
 
     // The work of every force in a step with contact that ends at t, which `work` computes in work_; all the rest of what the energy grew by is
     // that of the contacts. Where it is `needed` the end is lifted out of what it is in, as far as the energy that they took allows.
-    // A force that the step holds has no row of its own.
+    // A force that the step holds has no separate row.
     template <class Work>
     bool balance(double t, const double* x, double h, bool weighed, bool needed, const Work& work) {
         const index first = m_.nq + m_.nv, springs = m_.springs_row();

@@ -71,7 +71,7 @@ public:
         return rigid::finite(vdot, nv_) && rigid::finite(reaction_.data(), nv_);
     }
 
-    // The same of a closed chain whose last couplings drive these dofs: what drives them, the force at the others, and what the
+    // Dynamics of a closed chain whose last couplings drive these dofs: what drives them, the force at the others, and what the
     // multipliers of those couplings say.
     bool drive(double t, const double* v, const double* total) {
         if (!want(t, total)) return false;

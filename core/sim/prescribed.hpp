@@ -42,7 +42,7 @@ private:
     double term(index power, index piece) const { return coefficients[(terms - 1 - power) * pieces + piece]; }
 };
 
-// What gives the motion of a dof: numbers, fixed or of a function; polynomials; a component; nothing, it rests where it is.
+// Source of the motion of a dof: numbers, fixed or of a function; polynomials; a component; nothing, it rests where it is.
 enum Guidance : int { NUMBERS = 0, PIECEWISE = 1, COMPONENT = 2, REST = 3, GUIDANCES = 4 };
 
 // A dof whose motion is prescribed.

@@ -116,7 +116,7 @@ inline std::vector<index> read_numbers(nb::handle of, const char* name, index co
     return made;
 }
 
-// What touches (`CompiledContact` of sim/forces/compiled_contact.py).
+// Read the contact of a run (`CompiledContact` of sim/forces/compiled_contact.py).
 inline void read_contact(nb::handle of, Held& held, const rigid::Model& model, index loads, ContactSetting& to) {
     const nb::object scene = field(of, "scene");
     if (!nb::isinstance<contact::SpotQuery>(scene)) refuse("scene must be a ContactScene");
@@ -220,7 +220,7 @@ inline Method read_method(nb::handle setting, const Tableau& tableau) {
     return static_cast<Method>(method);
 }
 
-// What a call is given, held until it ends.
+// Arguments of a call, held until it ends.
 struct Given {
     Held held;
     nb::object tableau_given, chain_given;

@@ -464,7 +464,7 @@ class Lanes:
         one, -3 where controls are not finite, -4 where another call goes on."""
 
     def set_own(self, lane: int, tree: RigidModel, setting: Any, lean: bool) -> bool:
-        """Let a lane have a setting of its own, with the parameters that the tree has now; not `lean`: its work and
+        """Let a lane have a separate setting, with the parameters that the tree has now; not `lean`: its work and
         contacts are counted. False where compiled code does not know all of it."""
 
     def share(self, lane: int) -> None:

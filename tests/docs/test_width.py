@@ -1,4 +1,4 @@
-"""No page of the documentation is wider than a screen of 1400 pixels. Looks at the pages that `./run docs` has built."""
+"""No page of the documentation is wider than a screen of 1400 pixels: the pages that `./run docs` has built."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def test_no_page_is_wider_than_the_screen(browser):
     pages = sorted(path for path in BUILT.rglob("*.html") if "_static" not in path.parts)
     if not pages:
         pytest.skip("the pages are not built: ./run docs")
-    assert {path.relative_to(BUILT).as_posix(): more for path in pages if (more := wide(browser, path.as_uri())) > 0} == {}
+    beyond = {path.relative_to(BUILT).as_posix(): wide(browser, path.as_uri()) for path in pages}
+    assert {name: more for name, more in beyond.items() if more > 0} == {}
 
 
 def test_a_page_that_is_too_wide_is_noticed(browser, tmp_path):

@@ -7,6 +7,7 @@ from tests.scales.scaled import Units, scaled, scaled_state
 
 import soacraft as sc
 from soacraft.sim.choice import read_solver
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 LENGTHS = Units(), Units(length=1e-6), Units(length=1e6)
@@ -92,5 +93,5 @@ def test_dofs_that_closures_tie_to_those_that_stick():
         sticking = [sc.sim.HingeFriction(name, coulomb=1.0) for name in ("rack", "arm")]
         for each in sticking:
             each.bind(other)
-        holds = Mechanism(other, sticking, closed=solver).holds
+        holds = Mechanism(RunProblem.of(other, sticking, closed=solver)).holds
         assert holds._rested(other.q, np.array([0.0, 1e-9, 0.0])).tolist() == [0.0, 0.0, 0.0]

@@ -14,6 +14,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.sim.clock import Instant
 from soacraft.sim.closed import Stabilized
 from soacraft.sim.integrators.explicit import RK4, Dop853
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.runs.block import Block
 from soacraft.sim.stride import StepMemory, Stride, Walked
 from soacraft.sim.system import Mechanism
@@ -156,7 +157,7 @@ def test_steps_that_end_off_their_branch_are_refused():
 
     mb = sc.load("double_pendulum")
     mb.set_state([1.0, 0.5], [0.0, 0.0])
-    m = Mechanism(mb)
+    m = Mechanism(RunProblem.of(mb))
     stride, memory, now, x = Stride(Off(), 1e-6, None), StepMemory(0), Instant(0), m.point(mb.q, mb.v)
     w = m.rates(0.0, x)
     while now.seconds <= 0.1:
@@ -200,7 +201,7 @@ def test_stabilized_closures_close_as_told():
     mb = four_bar()
     mb.q = np.add(mb.q, [1e-4, 2e-4, -1e-4])
     mb.v = project(mb, mb.v)
-    m = Mechanism(mb, [], None, Stabilized(sc.loops.TreeAugmented(mb), 0.05))
+    m = Mechanism(RunProblem.of(mb, [], None, Stabilized(sc.loops.TreeAugmented(mb), 0.05)))
     before = np.linalg.norm(Constraints(mb, mb.current).residual)
     x, _ = advance(RK4(), m, 0.1, 40)
     q, v, _ = m.parts(x)

@@ -8,6 +8,7 @@ import soacraft as sc
 from soacraft.errors import ModelError
 from soacraft.sim.engine import Engine, engine_of
 from soacraft.sim.integrators.methods import find_method
+from soacraft.sim.run_problem import RunProblem
 
 
 def method(name):
@@ -25,7 +26,7 @@ def method(name):
     ],
 )
 def test_the_reason_is_that_of_the_method_and_the_model(name, make, reason):
-    assert engine_of(make(), method(name), []).reason == reason
+    assert engine_of(RunProblem.of(make()), method(name)).reason == reason
 
 
 def test_the_report_the_stepper_and_the_rollout_give_one_answer():

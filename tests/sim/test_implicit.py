@@ -9,6 +9,7 @@ import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.implicit import SLOW, Implicit, ImplicitProblem, Linear
 from soacraft.sim.integrators.explicit import RK4
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 G = 9.81
@@ -235,7 +236,7 @@ def test_a_step_multiplies_by_its_amplification(h):
     servo, touch = sc.sim.forces.drives.Control("servo", 0.0), sc.sim.Contact()
     for x in (servo, touch):
         x.bind(mb)
-    m = Mechanism(mb, [servo, touch])
+    m = Mechanism(RunProblem.of(mb, [servo, touch]))
     J = m.jacobian(0.0, m.point(np.zeros(3), np.zeros(3)), np.zeros(m.manifold.size))[:6, :6]
     taken = []
     for e in np.eye(6):

@@ -9,6 +9,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.loops import forward_dynamics_derivatives
 from soacraft.sim.closed import Closed
 from soacraft.sim.jacobian import closing_rate
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 
@@ -39,7 +40,7 @@ def test_velocities_on_the_closures_vary_with_the_place_as_their_rows_do(make, d
     q = solver.assemble(mb.integrate(mb.q, 0.1 * rng.normal(size=mb.nv)))
     v = solver.project_velocity(q, rng.normal(size=mb.nv))
     closed = Closed(solver)
-    m = Mechanism(mb, closed=closed)
+    m = Mechanism(RunProblem.of(mb, closed=closed))
     _, in_v, in_force = forward_dynamics_derivatives(solver, q, v, rng.normal(size=mb.nv))
     P = closed.projector(q, in_force)
     rows = Constraints(mb, mb.state(q, v))

@@ -21,6 +21,7 @@ from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.radau import Radau
 from soacraft.sim.integrators.variational import Variational, Variational4
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 
@@ -130,7 +131,7 @@ PAIRS = [x for x in PAIRS if x[0] != "rolling" or not x[1].startswith(("variatio
 def test_observed_order(name, method):
     mb, wanted = reached(name)
     integrator, steps = CASES[method]
-    found = observed(integrator, Mechanism(mb), 0.3, steps, wanted)
+    found = observed(integrator, Mechanism(RunProblem.of(mb)), 0.3, steps, wanted)
     assert integrator.order - 0.4 < found < integrator.order + 1.6
 
 
@@ -138,7 +139,7 @@ def test_observed_order(name, method):
 def test_dense_output(method, order):
     """Between the ends of one step of half the length the error is less by 2^(order + 1)."""
     mb = MODELS["free"]()
-    problem = Mechanism(mb)
+    problem = Mechanism(RunProblem.of(mb))
     errors = []
     for h in (0.2, 0.1):
         x = problem.point(mb.q, mb.v)
@@ -156,7 +157,7 @@ def test_a_chart_without_its_correction_would_lose_order():
             return w
 
     mb = MODELS["ball joints"]()
-    problem = Mechanism(mb)
+    problem = Mechanism(RunProblem.of(mb))
     wanted = exact(mb, 0.3)
     factors = (Motions(Wrong(mb)), *problem.manifold.factors[1:])
     problem.manifold = type(problem.manifold)(factors)
@@ -168,7 +169,7 @@ def test_a_constant_spin_is_exact():
     mb = sc.Multibody("top", gravity=(0, 0, 0))
     mb.add_body("body", None, sc.Spherical(), sc.Inertia(1.0, (0, 0, 0), np.diag([1.0, 2.0, 3.0])))
     mb.set_state([0, 0, 0, 1], [0, 0, 2.0])
-    problem = Mechanism(mb)
+    problem = Mechanism(RunProblem.of(mb))
     for method, _ in CASES.values():
         x, _ = advance(method, problem, 1.0, 1)
         np.testing.assert_allclose(x[:4], [0, 0, np.sin(1.0), np.cos(1.0)], atol=1e-15)
@@ -179,7 +180,7 @@ def test_a_step_that_turns_too_far_is_refused():
     mb.add_body("body", None, sc.Spherical(), sc.Inertia(1.0, (0, 0, 0), np.diag([1.0, 2.0, 3.0])))
     mb.set_state([0, 0, 0, 1], [0, 0, 40.0])
     with pytest.raises(sc.errors.SimulationError, match=r"a step of 0.1 s turns a hinge by 4 rad; at most 3 rad"):
-        advance(RK4(), Mechanism(mb), 0.1, 1)
+        advance(RK4(), Mechanism(RunProblem.of(mb)), 0.1, 1)
 
 
 def test_a_nonholonomic_hinge_of_the_users_own_is_refused():

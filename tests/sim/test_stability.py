@@ -9,6 +9,7 @@ import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.implicit import Linear
 from soacraft.sim.integrators.methods import find_method
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.stability import growth, least_rate, missed, restless
 from soacraft.sim.system import Mechanism
 
@@ -64,7 +65,7 @@ def test_a_step_multiplies_by_its_amplification(method):
         inertia = sc.Inertia(1.0 + i, (0, 0, 0), np.eye(3))
         body = mb.add_body(f"b{i}", f"b{i - 1}" if i else None, sc.Prismatic((0, 0, 1)), inertia)
         body.passive = sc.Passive(stiffness=rng.uniform(5.0, 9.0), damping=rng.uniform(0.5, 2.0))
-    m, h, by = Mechanism(mb), 0.3, find_method(method)
+    m, h, by = Mechanism(RunProblem.of(mb)), 0.3, find_method(method)
     J = m.jacobian(0.0, m.point(np.zeros(3), np.zeros(3)), np.zeros(m.manifold.size))[:6, :6]
     taken = []
     for e in np.eye(6):
@@ -77,7 +78,7 @@ def test_a_closed_chain_with_a_stiff_spring():
     mb = four_bar()
     mb.bodies[0].passive = sc.Passive(stiffness=1e8, rest=[mb.q[0] - 1e-3])
     start = np.array(mb.q), np.array(mb.v)
-    m = Mechanism(mb, closed=sc.sim.Propagator(mb)._acting.closed)
+    m = Mechanism(RunProblem.of(mb, closed=sc.sim.Propagator(mb)._acting.closures))
     x = m.point(*start)
     fastest = np.abs(np.linalg.eigvals(m.jacobian(0.0, x, m.rates(0.0, x)))).max()
     with pytest.raises(SimulationError, match=r"the problem is stiff: stability limits the steps of 'rk4'"):
@@ -94,7 +95,7 @@ def test_forces_that_jump_are_not_called_stiff(method):
     for body in mb.bodies:
         body.passive = sc.Passive(stiffness=1e5)
     mb.set_state([1e-3, -1e-3], [0.0, 0.0])
-    m = Mechanism(mb)
+    m = Mechanism(RunProblem.of(mb))
     x = m.point(mb.q, mb.v)
     fastest = np.abs(np.linalg.eigvals(m.jacobian(0.0, x, m.rates(0.0, x)))).max()
     h = nanoseconds(0.8 * LIMITS[method][1] / fastest)
@@ -161,7 +162,7 @@ def test_what_is_at_rest_is_left_alone():
     mb = stiff_pendulum(STIFF[1])
     mb.set_state([0.0], [0.0])
     h = nanoseconds(1.05 * 2 * np.sqrt(2) * 1e-5)
-    m, by = Mechanism(mb), find_method("rk4")
+    m, by = Mechanism(RunProblem.of(mb)), find_method("rk4")
     assert growth(by, m, 0.0, m.point(mb.q, mb.v), h) > 0.1
     assert not sc.sim.Propagator(mb, integrator="rk4", step=h).advance_to(50 * h).q.any()
     mb.set_state([0.1], [0.0])
@@ -239,7 +240,7 @@ def test_a_step_of_contact_multiplies_by_the_amplification_of_what_it_takes_impl
         inertia = sc.Inertia(1.0 + i, (0, 0, 0), np.eye(3))
         body = mb.add_body(f"b{i}", f"b{i - 1}" if i else None, sc.Prismatic((0, 0, 1)), inertia)
         body.passive = sc.Passive(stiffness=rng.uniform(50.0, 90.0), damping=rng.uniform(5.0, 20.0))
-    m = Mechanism(mb)
+    m = Mechanism(RunProblem.of(mb))
     x = m.point(np.zeros(3), np.zeros(3))
     J = m.jacobian(0.0, x, np.zeros(m.manifold.size))[:6, :6]
     taken = []

@@ -11,6 +11,7 @@ from soacraft.sim import jacobian
 from soacraft.sim.choice import read_solver
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.radau import Radau
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 
@@ -51,7 +52,7 @@ def test_the_analytic_jacobian_is_that_of_differences():
     mb.bodies[1].passive = sc.Passive(stiffness=3.0, damping=0.5)
     load = sc.sim.Drag("b2", linear=0.7, quadratic=0.2)
     load.bind(mb)
-    m = Mechanism(mb, [load])
+    m = Mechanism(RunProblem.of(mb, [load]))
     x = m.point(mb.q, mb.v)
     w = m.rates(0.0, x)
     J, wanted = m.jacobian(0.0, x, w), jacobian.by_differences(m, 0.0, x, w)
@@ -75,7 +76,7 @@ def test_the_slope_of_a_servo_is_that_of_differences(cut):
     servo, told = Control("servo", ([0.0, 1.0], [0.0, 8.0])), Control("h2", lambda t, state: state.q[-1])
     for load in (servo, told):
         load.bind(mb)
-    m = Mechanism(mb, [servo, told])
+    m = Mechanism(RunProblem.of(mb, [servo, told]))
     q, v, t, unit = mb.q, mb.v, 0.5, np.eye(mb.nv)
     d = 1e-6
     wanted = [(m.load_force(t, mb.integrate(q, d * e), v) - m.load_force(t, mb.integrate(q, -d * e), v)) for e in unit]
@@ -99,7 +100,7 @@ def test_the_analytic_jacobian_of_a_closed_chain_is_that_of_differences(make, so
     mb.bodies[0].passive = sc.Passive(stiffness=2.0, damping=0.4)
     load = sc.sim.Drag(mb.bodies[1].name, linear=0.7, quadratic=0.2)
     load.bind(mb)
-    m = Mechanism(mb, [load], None, read_solver(mb, solver)[0])
+    m = Mechanism(RunProblem.of(mb, [load], None, read_solver(mb, solver)[0]))
     x = m.settle(0.0, m.point(mb.q, mb.v), True)
     w = m.rates(0.0, x)
     J, wanted = m.jacobian(0.0, x, w), jacobian.by_differences(m, 0.0, x, w)
@@ -169,7 +170,7 @@ def test_a_step_that_goes_far_ends_in_rounding_in_all_units(length):
     mb = sc.Multibody("slide", gravity=(0, 0, 0))
     slide = mb.add_body("slide", None, sc.Prismatic((0, 0, 1)), sc.Inertia.box(1.0, (length, length, length)))
     slide.passive = sc.Passive(damping=0.7)
-    m = Mechanism(mb)
+    m = Mechanism(RunProblem.of(mb))
     x = m.point(np.zeros(1), np.array([1e6 * length]))
     for h in (0.5, 1.0):
         end = Radau(1e-12).step(m, 0.0, x, h, m.rates(0.0, x)).x1

@@ -9,6 +9,7 @@ from tests.sim.test_order import MODELS, exact, tree
 
 import soacraft as sc
 from soacraft.sim.integrators.cvode import Cvode, chart_jacobian
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 BOTH = pytest.mark.parametrize("method", ["cvode", "ida"])
@@ -145,7 +146,7 @@ def test_the_jacobian_in_the_chart_of_a_session():
     """Away from the origin of the chart, against central differences of the rates."""
     mb = tree([sc.Spherical(), sc.Pin((0, 0, 1)), sc.Free()])
     mb.bodies[1].passive = sc.Passive(stiffness=3.0, damping=0.5)
-    m = Mechanism(mb)
+    m = Mechanism(RunProblem.of(mb))
     x = m.point(mb.q, mb.v)
     session = Cvode(1e-9).begin(m, 0.0, x, m.rates(0.0, x), 0.0, 0.0)
     u = 0.3 * np.random.default_rng(5).standard_normal(m.manifold.size)

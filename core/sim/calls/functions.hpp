@@ -22,7 +22,7 @@ struct Motions {
     virtual bool at(double t) = 0;
 };
 
-// Calls between steps, at times that each call gives anew. Steps end there.
+// Calls between steps, at times that each call returns. Steps end there.
 struct Visits {
     index next;  // in nanoseconds
     virtual ~Visits() = default;

@@ -88,7 +88,7 @@ private:
         stamp_ = store_->stamp, parameters_ = store_->parameters;
         return true;
     }
-    // Whether the model is as it was moved.
+    // True if the model is unchanged since it was moved.
     bool is_here() const { return store_->ready && store_->stamp == stamp_ && store_->parameters == parameters_; }
 
     index nearest() const {

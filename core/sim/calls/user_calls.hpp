@@ -59,7 +59,7 @@ public:
         items_ = PyDict_GET_SIZE(forces_.ptr()) ? nb::steal(PyDict_Items(forces_.ptr())) : nb::object();
         return set(nb::steal(PyLong_FromUnsignedLong(PyThread_get_thread_ident())));
     }
-    // Whether the model is another one than before; -1 where Python raised. An error that is set stays.
+    // 1 if the model has changed, else 0; -1 where Python raised. An error that is set stays.
     int changed() {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
@@ -140,7 +140,7 @@ private:
             for (npy_intp i = 0; i < count; ++i) to_.data()[places_[static_cast<std::size_t>(i)]] = numbers[i];
         return true;
     }
-    // Whether numbers are in the order of the model, as far as they know.
+    // True if numbers are in the order of the model, as far as they know.
     bool in_order(PyObject* value) const {
         if (order_.is_none() || PyArray_CheckExact(value)) return true;
         const nb::object order = nb::steal(PyObject_GetAttrString(value, "order"));

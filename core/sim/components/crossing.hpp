@@ -32,7 +32,7 @@ struct Crossing {
         return true;
     }
 
-    // Its value `before` a tick and `after` it; `begun`: its sign follows from its value alone.
+    // True if a tick leaves it where it is, by its value `before` and `after`; `begun`: its sign follows from its value alone.
     bool stays(double before, double after, double& sign, double& begun) const {
         if (!std::isfinite(after) || before == 0.0 || after == 0.0) return false;
         if (side(before) != side(after) && meets(side(after))) return false;
@@ -44,7 +44,7 @@ private:
     static double side(double g) { return g > 0.0 ? 1.0 : g < 0.0 ? -1.0 : 0.0; }
     bool meets(double now) const { return direction == 0 || direction == static_cast<int>(now); }
 
-    // Whether the quartic through the values has an extremum towards zero in quarter i, nearer to it than `near`.
+    // True if the quartic through the values has an extremum towards zero in quarter i, nearer to it than `near`.
     static bool turns(const double* g, int i, double near) {
         constexpr int FINE = 8;
         const double way = side(g[i + 1]);

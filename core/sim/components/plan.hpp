@@ -83,7 +83,7 @@ struct Clock {
     }
 };
 
-// What happens where some clocks tick together: outputs in order, then all updates at once.
+// Work of an instant at which some clocks tick together: outputs in order, then all updates at once.
 struct Due {
     Calls before, behind, updates;
     bool reads_vdot = false;
@@ -101,7 +101,7 @@ struct Push {
     bool own;
 };
 
-// What components take of the contacts of a step: the mean force on some shapes from others, or (pressed) whether there is one.
+// Contacts of a step as components read them: the mean force on some shapes from others, or (pressed) whether there is one.
 struct Touch {
     index at;
     bool pressed;
@@ -114,7 +114,7 @@ struct Touch {
     }
 };
 
-// Where what a node has goes to, -1 for nowhere: its rotation, position, angular and linear velocity, in inertial axes.
+// Slots of the quantities of a node, -1 for none: its rotation, position, angular and linear velocity, in inertial axes.
 struct Node {
     index rotation, position, angular, linear;
 };
@@ -148,7 +148,7 @@ public:
     std::map<std::uint64_t, Due> dues;
     std::uint64_t unknown = 0;  // clocks that tick together next, where `dues` does not have them
 
-    // Which clocks tick next, and when; false where there are none.
+    // Clocks that tick next, and the time; false where there are none.
     bool next(index& when, std::uint64_t& which) const {
         which = 0;
         for (std::size_t i = 0; i < clocks.size(); ++i) {
@@ -159,7 +159,7 @@ public:
         return which != 0;
     }
 
-    // Whether it is known what happens at the next tick.
+    // True if the work of the next tick is known.
     bool knows_next() {
         index when = 0;
         std::uint64_t which = 0;
@@ -178,7 +178,7 @@ public:
         if (q >= 0) copy(slots + q, q_, nq), copy(slots + v, v_, nv);
         copy(slots + z.at, z_, z.count);
     }
-    // What node i has: rotations, positions and twists of all nodes, one after the other.
+    // Put the quantities of node i: rotations, positions and twists of all nodes, one after the other.
     void put(index i, const double* R, const double* p, const double* twist) {
         const Node& to = nodes[static_cast<std::size_t>(i)];
         if (to.rotation >= 0) copy(slots + to.rotation, R + 9 * i, 9);

@@ -8,8 +8,8 @@ namespace soacraft {
 namespace sim {
 namespace {
 
-// What an argument or a result is: a number, a whole number, a truth value, an array of numbers; an object in a slot of its own;
-// how often a clock has ticked; an object that stays as it is.
+// Form of an argument or a result: a number, a whole number, a truth value, an array of numbers; an object in a separate slot;
+// the count of a clock's ticks; an object that does not change.
 enum Form : int { NUMBER = 0, WHOLE = 1, TRUTH = 2, ARRAY = 3, OBJECT = 4, COUNT = 5, CONSTANT = 6 };
 constexpr double LARGEST_WHOLE = 9007199254740992.0;  // beyond 2^53 not every whole number is a double
 

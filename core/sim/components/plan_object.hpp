@@ -39,9 +39,9 @@ public:
     void add_due(std::uint64_t which, nb::list before, nb::list behind, bool reads_vdot, nb::list updates, nb::object outputs,
                  nb::object fresh);
 
-    // Whether there is a call into Python: then its lock is kept.
+    // True if there is a call into Python: then its lock is kept.
     bool calls_python() const { return python_; }
-    // Whether the model has been edited since the call began that walks through it, of which `edited` tells then.
+    // True if the model has been edited since the call that walks through it began; sets `edited`.
     bool sees_edit() { return edited = tree_ && (tree_->retired || tree_->stamp != stamp_); }
     void begin() { busy = true, edited = false, failed = nullptr, plan.begin(); }
     void end() { busy = false, tree_ = nullptr; }

@@ -72,9 +72,9 @@ public:
         }
     }
 
-    // Whether some pair is so thin that it may pass each other in a step in which no two points come closer by more than this.
+    // True if some pair is so thin that it may pass each other in a step in which no two points come closer by more than this.
     bool may_pass(double way) const { return way > NEVER * set_.thin; }
-    // Of the pairs that the last look had near, the one of which least of a step of length h may be taken, between two trees.
+    // The pair, of those near in the last search, that allows the smallest part of a step of length h, between two trees.
     contact::Passed passed(const spatial::TreeRows& from, const spatial::TreeRows& to, double h) {
         constexpr index SIX = 6;
         const index count = set_.scene->shapes();

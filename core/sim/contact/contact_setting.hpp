@@ -1,4 +1,4 @@
-// What touches in a run (sim/forces/compiled_contact.py), what is told of it, and what solves its steps.
+// Contact of a run (sim/forces/compiled_contact.py): its setting, its log, and the solver of its steps.
 #pragma once
 
 #include <memory>
@@ -94,20 +94,20 @@ public:
     double part = 1.0;     // of a step that would lead shapes through each other: what of it does not
 
     virtual ~Impulses() = default;
-    // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.
+    // Take a step of length h from (q0, v0) to its smooth end (q, v_free) at t: false where Python should take it.
     // `pressed`: whether there are impulses.
     virtual bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
 
     // some <- (Mcal^-1)_kk of some dofs at (q, v), or parts of them that are more than `some` was; false where a hinge has no inertia to move.
     virtual bool compliance(const double* q, const double* v, const std::vector<index>& dofs, std::vector<double>& some) = 0;
 
-    // In the middle of a step, where it is at q with the velocities v that it began with: the inertias there.
+    // Begin in the middle of a step, at q with the velocities v of its start: compute the inertias there.
     virtual bool begin_midway(const double* q, const double* v) = 0;
     // vdot <- Mcal^-1 (force - C) there with velocities v; `ground` (6): the acceleration of the base.
     virtual void accelerate(const double* v, const double* force, const double* ground, double* vdot) = 0;
-    // The same as `act`, with all that touches in the middle, from the start (q0, v0) of the step.
+    // Act with all that touches in the middle, from the start (q0, v0) of the step.
     virtual bool act_midway(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
-    // Whether a step from (q0, v0) to (q1, v1) leads no shapes through each other: the last thing that is asked of it. Else `part`
+    // True if a step from (q0, v0) to (q1, v1) leads no shapes through each other: the last call of a step. Else `part`
     // is what of it does not.
     virtual bool keeps_sides(double h, const double* q0, const double* v0, const double* q1, const double* v1, bool pressed) = 0;
     // dq (nv) <- the displacement out of what a step that ends at q would be in, and not into anything near. `needed`: whether it
@@ -119,7 +119,7 @@ struct ContactKernels {
     std::unique_ptr<Impulses> (*begin)(const ContactSetting&, const rigid::Model&, const TouchingLoops&);
 };
 
-// Those of this machine (`dispatch.cpp`).
+// Kernels of this machine (`dispatch.cpp`).
 const ContactKernels& contact_kernels();
 
 }  // namespace sim

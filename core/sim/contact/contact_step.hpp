@@ -105,7 +105,7 @@ private:
     static constexpr int HALVINGS = 30;
 
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
-    // What the bodies do when a step begins.
+    // Store the velocities of the bodies at the start of a step.
     void keep_velocities(const spatial::TreeRows& tree) {
         for (index k = 0; k < model_.count; ++k) before_[at(k)] = tree.limb(k).V;
     }
@@ -115,7 +115,7 @@ private:
         return carried(x - (midway_ ? tree_ : end_).limb(element).p, before_[at(element)]).v;
     }
 
-    // Whether no shapes pass each other within h, from one tree to another; else `part` of it they do not.
+    // True if no shapes pass each other within h, from one tree to another; else sets the `part` in which they do not.
     bool parted(double h, const spatial::TreeRows& from, const spatial::TreeRows& to) {
         part = search_.passed(from, to, h).part;
         return part >= 1.0;
@@ -146,7 +146,7 @@ private:
         return solve(t, h, pressed);
     }
 
-    // Whether a point of contact is in another shape when the step ends, as its gap in the middle and its velocity tell.
+    // True if a point of contact is in another shape when the step ends, by its gap in the middle and its velocity.
     bool ends_inside() {
         const auto inside = [&](const ContactPoint& x, double speed) { return x.gap + half_ * speed < -RESTING * reach_; };
         for (const ContactPoint& x : points_)
@@ -157,16 +157,16 @@ private:
                            [&](const ContactPoint& x) { return inside(x, dot(x.touch.axes[0], relative(x).v)); });
     }
 
-    // How far a dof with limits may go in this step.
+    // Largest travel of a dof with limits in this step.
     double stride(const Stop& s) const { return stride_[at(s.dof)]; }
-    // Whether a stop counts in this step, by its gap in the middle: one that bounces where it is closed there.
+    // True if a stop counts in this step, by its gap in the middle: one that bounces where it is closed there.
     bool counts(const Stop& s, double gap) const { return gap <= (s.restitution > 0.0 ? RESTING : 1.0) * stride(s); }
 
     spatial::Twist relative(const ContactPoint& x) const {
         return tree_.velocity(x.touch.b, x.touch.at_b) - tree_.velocity(x.touch.a, x.touch.at_a);
     }
 
-    // Of the points those that count in this step, with the gap in its middle.
+    // Choose the points that count in this step, with the gap in its middle.
     void choose(double past) {
         std::size_t kept = 0;
         middle_.clear(), aside_.clear();
@@ -290,7 +290,7 @@ private:
             of_load += s.load >= 0 ? 1 : 0;
         }
     }
-    // The same at the end itself.
+    // Rows at the end of the step.
     bool rows_at_end(const double* q) {
         if (!end_.articulate()) return false;
         b_.clear();
@@ -314,7 +314,7 @@ private:
         for (std::size_t i = 0; i < points_.size(); ++i)
             shifted_[at(points_[i].row)] += bounce_[i] < 0.0 ? factor * bounce_[i] : allowed_[i];
         for (const Struck& x : struck_) shifted_[at(x.row)] += factor * x.speed;
-        // What was leaving its contact when the step began, or opens by itself, is open in the step, most often. This is told by
+        // A contact that was opening when the step began, or opens by itself, is open in the step, most often. This follows from
         // the state alone: a run that goes on from a saved one has the same start.
         p_.assign(at(n), 1.0);
         bool pattern = false;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any, cast
 
@@ -21,7 +22,10 @@ from soacraft.sim.forces.hinge_rows import require_rows
 from soacraft.sim.forces.loads import Function, Load, require_unused, use
 from soacraft.sim.forces.prescribed import Prescribed, find_dof, knots_of
 from soacraft.sim.integrators.methods import METHODS
+from soacraft.sim.no_components import NoComponents
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
+from soacraft.sim.tree import Tree
 from soacraft.spatial.checks import finite
 
 
@@ -31,13 +35,13 @@ class Acting:
     While `running` nothing new may begin to act: the problem of the run has its rows of work.
     """
 
-    def __init__(self, mb: Multibody, closed: Closed | None, method: str) -> None:
-        self._mb, self._version, self.closed, self._method = mb, mb.version, closed, method
+    def __init__(self, mb: Multibody, closures: Closed | Tree, method: str) -> None:
+        self._mb, self._version, self.closures, self._method = mb, mb.version, closures, method
         self.loads: list[Load] = []
         self.controls: dict[str, Control] = {}
         self.prescribed = Prescribed(mb)
         self._breaks: dict[str, Breaks] = {}
-        self.carried: Carried | None = None
+        self.components: Carried = NoComponents()
         """Components whose states are integrated with those of the model."""
         self.running = False
         self.alone = Exclusive(f"the propagator of {mb.name!r}", "sc.sim.Propagator(mb.copy())")
@@ -81,18 +85,23 @@ class Acting:
     @property
     def breaks(self) -> list[Breaks]:
         """Times at which steps end: the breaks of all that acts, and the samples of controls."""
-        if not self._breaks and not self.controls and self.carried is None:
+        if not self._breaks and not self.controls and self.components.is_empty:
             return []
-        controls = [x.knots for x in self.controls.values()]
-        carried = [] if self.carried is None else [self.carried.breaks]
-        return [x for x in (*self._breaks.values(), *controls, *carried) if x.ns]
+        every = [*self._breaks.values(), *[x.knots for x in self.controls.values()], self.components.breaks]
+        return [x for x in every if x.ns]
+
+    @property
+    def description(self) -> RunProblem:
+        """What moves, and all that acts on it now."""
+        breaks = [x for x in self.breaks if x is not self.components.breaks]
+        return RunProblem.of(self.mb, self.all, self.prescribed, self.closures, self.components, breaks)
 
     def begin(self) -> Mechanism:
         """The problem with all that acts now."""
         mb = self.mb
         if self._problem is None or self._problem.parameters != mb.parameters:
-            self._problem = Mechanism(mb, self.all, self.prescribed, self.closed, self.carried)
-        if self._problem.contact is not None:
+            self._problem = Mechanism(self.description)
+        if self._problem.contact.touches:
             self._problem.take_contact()
         return self._problem
 
@@ -128,7 +137,7 @@ class Acting:
     def carry(self, carried: Carried) -> None:
         """Let components move along with the model."""
         self._refuse_new("what is carried along", "Give it before.")
-        self.carried, self._problem = carried, None
+        self.components, self._problem = carried, None
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -178,25 +187,28 @@ class Acting:
             u = self.evaluated(u, f"the control of {name!r}")
         control = Control(name, u, breaks)
         control.bind(self.mb)
-        if name in self.controls and self._problem is not None:
-            self._problem.replace(self.controls[name], control)
-        else:
+        old = self.controls.get(name)
+        if old is None or self._problem is None:
             self._refuse_new(f"the control of {name!r}", f"Begin with p.control({name!r}, 0.0).")
             self._problem = None
         self.controls[name] = control
+        if old is not None and self._problem is not None:
+            self._problem.follow(self.description)
 
     def prescribe(self, name: str, motion: Any, t: float, breaks: Any = ()) -> None:
         """Let a dof move as told from t on; None lets it go."""
         number, _ = find_dof(self.mb, name)
         times = [Breaks(breaks, f"breaks of the motion of {name!r}"), knots_of(motion, name)]
-        if motion is not None and self.closed is not None:
-            self.closed.require_free(number, name, self.prescribed.dofs)
+        if motion is not None:
+            self.closures.require_free(number, name, self.prescribed.dofs)
         if not self.prescribed.dofs:
             self._refuse_new(f"the motion of {name!r}", "Prescribe it before.")
             self._problem = None
         self.prescribed.set(name, motion, t)
         for kind, x in zip(("breaks", "knots"), times, strict=True):
             self._breaks[f"the {kind} of the motion of {name!r}"] = x
+        if self._problem is not None:
+            self._problem.follow(replace(self._problem.description, breaks=self.description.breaks))
 
     def evaluated(self, function: Callable[[float, State], Any], what: str) -> Evaluated:
         """Return a user's function that gives a value, which may change nothing."""

@@ -48,6 +48,10 @@ class Carried(Protocol):
     """
 
     @property
+    def is_empty(self) -> bool:
+        """True where there are no components (`NoComponents`)."""
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of the forces on the model."""
 
@@ -70,8 +74,8 @@ class Carried(Protocol):
     def obstacle(self) -> str:
         """Why compiled steps do not walk through it; empty where they do."""
 
-    def compiled(self) -> CompiledCarried:
-        """The same for compiled code, where there is no obstacle."""
+    def compiled(self) -> CompiledCarried | None:
+        """The same for compiled code, where there is no obstacle; None where there are no components."""
 
     def place(self, t: float, q: Array, v: Array, z: Array) -> None:
         """Evaluate what forces and rates need."""

@@ -7,6 +7,7 @@ from soacraft.loops import ConstraintEmbedding, FullyAugmented, Solver, TreeAugm
 from soacraft.model.tree.graph import ties_text
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
+from soacraft.sim.tree import Tree
 
 _SOLVERS: dict[str, type[Solver]] = {"ta": TreeAugmented, "fa": FullyAugmented, "ce": ConstraintEmbedding}
 
@@ -19,8 +20,8 @@ def check_name(solver: object) -> None:
         raise ModelError(f"solver must be one of {names} or a solver of sc.loops, got {solver!r:.60}.")
 
 
-def read_solver(mb: Multibody, solver: str | Solver) -> tuple[Closed | None, str]:
-    """The solver of closures, None for a tree, and why."""
+def read_solver(mb: Multibody, solver: str | Solver) -> tuple[Closed | Tree, str]:
+    """The solver of closures, a `Tree` where there are none, and why."""
     if isinstance(solver, Solver):
         if solver.graph is not mb:
             raise ModelError(f"the solver is of {solver.graph.name!r}, not of the model {mb.name!r} that is to move.")
@@ -29,7 +30,7 @@ def read_solver(mb: Multibody, solver: str | Solver) -> tuple[Closed | None, str
     if not mb.is_closed:
         if solver not in ("auto", "tree"):
             raise LoopError(f"{mb.name!r} has no active loops or couplings for solver={solver!r}; use solver='tree'.")
-        return None, "tree: there are no loops or couplings"
+        return Tree(mb), "tree: there are no loops or couplings"
     if solver == "tree":
         raise LoopError(
             f"{mb.name!r} has {ties_text(len(mb.loops), len(mb.couplings))}, which solver='tree' would "

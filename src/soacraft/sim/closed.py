@@ -24,6 +24,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, Solver, forward_dynamics_derivatives
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.graph import Graph
+from soacraft.sim.tree import Tree
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ def rolling_closure(graph: Graph) -> str:
 
 
 class Closed:
-    """The closures of a model and their solver."""
+    """The closures of a model and their solver. `Tree` has the same calls for models without closures."""
+
+    is_closed = True
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
@@ -81,7 +84,15 @@ class Closed:
         try:
             return forward_dynamics_derivatives(self.solver, q, still, still, passive=False).dforce
         except SoacraftError:  # one next to the closures, or with forces that have no derivative there
-            return np.asarray(self.solver.mass_matrix_inverse(q, "all"))
+            return self.mass_matrix_inverse(q)
+
+    def mass_matrix_inverse(self, q: Array) -> Array:
+        """The same by the solver, whose symmetric rounding leaves closures shut."""
+        return np.asarray(self.solver.mass_matrix_inverse(q, "all"))
+
+    def project_velocity(self, q: Array, v: Array) -> Array:
+        """The nearest velocity that keeps the closures shut."""
+        return self.solver.project_velocity(q, v)
 
     def mixed(
         self, q: Array, v: Array, force: Array, vdot: Array, prescribed: npt.NDArray[np.bool_]
@@ -219,9 +230,9 @@ class Closed:
             solver = self.solver.driving_parts(driven)
         return None if parts is None or solver is None else Chain(solver.core, parts[1].core, np.array(parts[2]))
 
-    def follow(self, chain: Chain) -> None:
-        """Go on from where compiled steps left the closures' hinges."""
-        self.solver.follow(chain.theta)
+    def follow(self, theta: Array) -> None:
+        """Go on from where compiled steps left the coordinates of the closures' hinges."""
+        self.solver.follow(theta)
 
     @property
     def memory(self) -> tuple[dict[str, list[float]], list[int] | None, tuple[list[int], bool] | None]:
@@ -323,7 +334,7 @@ class Stabilized(Closed):
         return max(rows.opening, speed * max(self.time_constant, 1.0 / fastest))
 
 
-def stabilized(closed: Closed | None, stabilization: str, time_constant: float | None) -> Closed | None:
+def stabilized(closed: Closed | Tree, stabilization: str, time_constant: float | None) -> Closed | Tree:
     """The closures as told: projected, or stabilized with a time constant in seconds."""
     if stabilization not in ("projection", "baumgarte"):
         raise StateError(f"stabilization must be 'projection' or 'baumgarte', got {stabilization!r:.60}.")
@@ -331,7 +342,7 @@ def stabilized(closed: Closed | None, stabilization: str, time_constant: float |
         if time_constant is not None:
             raise StateError("time_constant is of stabilization='baumgarte'; give both, or neither.")
         return closed
-    if closed is None:
+    if isinstance(closed, Tree):
         raise LoopError("stabilization='baumgarte' is of closed chains, and the model is a tree; leave it out.")
     if isinstance(closed.solver, ConstraintEmbedding):
         raise LoopError("stabilization='baumgarte' integrates all dofs: use solver='ta' or 'fa' with it, not 'ce'.")

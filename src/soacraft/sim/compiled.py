@@ -25,7 +25,6 @@ from soacraft.errors import SoacraftError, StaleError
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
@@ -59,8 +58,6 @@ METHODS: dict[type[Method], int] = {
     MoreauMidpoint: 7,
 }
 Integers = npt.NDArray[np.int64]
-#: Of a run without components.
-NONE = Breaks()
 #: Samples of a load that functions give the number of.
 _NUMBER = np.zeros(1), np.zeros(1)
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
@@ -257,7 +254,7 @@ class CompiledMotion:
         starts = self._setting.starts.tolist()
         self._numbers = [(at, x) for at, x in zip(starts, controls, strict=False) if x is not None and x.is_number]
         knots = [ns for x in controls if x is not None for ns in x.knots.ns]
-        knots += [] if problem.given is None else problem.given.knots
+        knots += problem.prescribed.knots
         self._stops = np.unique(np.array(knots, dtype=np.int64))
         functions = evaluation_of(problem, loads, starts, self._setting.values)
         self._setting = self._setting._replace(functions=functions)
@@ -290,12 +287,12 @@ class CompiledMotion:
         if self._numbers:
             self._read_numbers()
         problem, size, chain = self._problem, len(w), None
-        if problem.closed is not None:
+        if problem.is_closed:
             chain = problem.chain(*problem.parts(x)[:2])
             if chain is None:
                 return None, pace
         now, goal, step, _ = course
-        breaks = NONE if problem.carried is None else problem.carried.breaks
+        breaks, touch = problem.components.breaks, problem.contact
         stops = np.union1d(self._stops, np.array(breaks.ns, dtype=np.int64)) if breaks.ns else self._stops
         most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(stops))
         if visits is not None:
@@ -303,12 +300,11 @@ class CompiledMotion:
         if limit is not None:
             most = min(most, limit)
         tableau = self._setting.tableau
-        rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
+        rows = 3 if touch.touches else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.sizes[2]
-        carried, plan = None if problem.carried is None else problem.carried.compiled(), None
+        carried, plan = None if problem.components.is_empty else problem.components.compiled(), None
         if carried is not None:
-            shapes = () if problem.contact is None else problem.contact.scene.names
-            plan, cost = carried.begin(shapes), max(1.0, len(problem.mb) + carried.weight)
+            plan, cost = carried.begin(touch.shapes), max(1.0, len(problem.mb) + carried.weight)
             if plan is None:
                 return None, pace
             row = carried.width + len(x) + 3 * size + names * nv
@@ -316,7 +312,7 @@ class CompiledMotion:
             if pause is not None and not self._adaptive:
                 most = min(most, max(1, _PAUSE // step))
         energies = visits is not None and visits.needs_energies
-        starts = visits is not None and problem.contact is None  # rates that differ from those before
+        starts = visits is not None and not touch.touches  # rates that differ from those before
         room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
         widths = (len(x), size, rows * size, names * nv, 1, 1)
         room, (X, W, F, forces, errors, openings) = _shared(room, most, widths, 2)
@@ -327,26 +323,25 @@ class CompiledMotion:
             np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
         way = Course(*course, stops, rtol, *pace, longest, breaks.seconds)
-        touch = problem.contact
-        if touch is not None:
+        contact: CompiledContact | None = None
+        if touch.touches:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])
             if touch.takes_out:
                 return None, pace
+            contact = touch.compiled(now / 1e9)
         setting = self._setting._replace(
-            chain=chain,
-            contact=None if touch is None else touch.compiled()._replace(impulses=touch.impulses_at(now / 1e9)),
-            held=held, plan=plan, pause=pause,
+            chain=chain, contact=contact, held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
             prescribed=problem.compiled_prescribed(carried),
             holds=problem.compiled_holds() if problem.holds.all else None,
         )  # fmt: skip
         told = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
-        if touch is not None and log is not None and done:
+        if log is not None and done:
             touch.take(log, np.concatenate([track.forces[done - 1, -nv:], self._row_forces(track, done - 1, nv)]))
         self._room = room
-        if chain is not None and problem.closed is not None:
-            problem.closed.follow(chain)
+        if chain is not None:
+            problem.closures.follow(chain.theta)
         paced = float(after[0]), int(after[1]), int(after[2])
         if not done:
             return None, paced
@@ -375,7 +370,6 @@ class CompiledMotion:
     def _row_forces(self, track: Track, row: int, nv: int) -> Array:
         """The forces of stops and friction that are rows of the contact problem, in a step, without what is viscous."""
         problem, q = self._problem, track.X[row]
-        assert problem.contact is not None
         state = problem.mb.state(*problem.parts(q)[:2])
         forces = track.forces[row].reshape(-1, nv)
         places, loads = problem.contact.row_forces, problem.loads
@@ -436,8 +430,7 @@ class CompiledMotion:
 
     def of_lane(self, chain: Chain | None) -> tuple[Any, Setting]:
         """The kernels and the setting of a lane, with the parameters and numbers of now."""
-        touch = self._problem.contact
-        contact = None if touch is None else touch.compiled()
+        contact = self._problem.contact.compiled()
         prescribed = self._problem.compiled_prescribed()
         return self._kernels, self._setting._replace(chain=chain, contact=contact, prescribed=prescribed)
 
@@ -445,7 +438,6 @@ class CompiledMotion:
         """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,
         steps + 1, nv). None, or the state and the step that compiled code was not sure of."""
         touch = self._problem.contact
-        assert touch is not None
         touch.begin_batch(q)
         self._read_numbers()
         setting = self._setting._replace(contact=touch.compiled())

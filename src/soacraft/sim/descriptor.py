@@ -85,7 +85,7 @@ class Descriptor:
                 f"the {m.holds.all[0].name} of {m.mb.name!r} would stick, which {method} does not know; give "
                 "HingeFriction(..., smooth=speed), or use 'radau' or 'dop853'."
             )
-        self._m, self.closed = m, m.closes
+        self._m, self.closed = m, m.is_closed
         self.unit = 1.0 / measure_of(m.mb, q).dofs
         """Unit of each dof, (nv)."""
         inertia = self.unit**2 * np.diagonal(dyn.mass_matrix(m.mb, q, ignore_loops=True))
@@ -109,8 +109,7 @@ class Descriptor:
         both = [G]
         with suppress(LoopError):  # next to it, on the closures, where a singular pose is none
             near = self._aside(q, Vt[rank:].T @ rng.standard_normal(len(Vt) - rank))
-            assert self._m.closed is not None
-            both.append(self._unitless(self._m.closed.onto(near, np.zeros(len(unit)), None)[0]))
+            both.append(self._unitless(self._m.closures.onto(near, np.zeros(len(unit)), None)[0]))
         rank = max(_rank(np.linalg.svd(x, compute_uv=False)) for x in both)
         return None if rank == off else np.asarray(np.linalg.svd(np.hstack(both))[0][:, :rank].T)
 
@@ -147,8 +146,7 @@ class Descriptor:
 
     def reaction(self, rows: Rows, multipliers: Array) -> Array:
         """The generalized force of the prescribed coordinates, whose rows are the last, (nv)."""
-        count = 0 if self._m.given is None else len(self._m.given.dofs)
-        last = slice(len(multipliers) - count, len(multipliers))
+        last = slice(len(multipliers) - len(self._m.prescribed_dofs), len(multipliers))
         return np.asarray(-self.c * rows.G[last].T @ multipliers[last])
 
     def rows(self, t: float, q: Array, v: Array) -> Rows:
@@ -159,8 +157,8 @@ class Descriptor:
             to_six = self._to_rows(constraints)
             parts = (constraints.residual, constraints.jacobian(), constraints.speed)
             parts_of_rows.append(Rows(*(to_six @ x for x in parts)))
-        if self._m.given is not None:
-            numbers, off, speed = self._m.given.off(t, q, v)
+        if self._m.prescribed_dofs:
+            numbers, off, speed = self._m.prescribed.off(t, q, v)
             scale = 1.0 / self.unit[numbers]
             parts_of_rows.append(Rows(scale * off, scale[:, None] * np.eye(nv)[numbers], scale * speed))
         return Rows(*(np.concatenate(x) for x in zip(*parts_of_rows, strict=True)))

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from soacraft.kinematics.compiled import rows_of
 from soacraft.model.flat.compiled import CompiledModel, passive_in_python
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.breaks import Breaks
-from soacraft.sim.carried import Carried
-from soacraft.sim.closed import Closed, rolling_closure
+from soacraft.sim.closed import rolling_closure
 from soacraft.sim.compiled import METHODS
-from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_element import Touching
 from soacraft.sim.forces.drives import Control
-from soacraft.sim.forces.loads import Load
-from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.forces.push import Push
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
@@ -26,6 +21,7 @@ from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
+from soacraft.sim.run_problem import RunProblem
 
 #: Methods whose compiled steps carry components along.
 _CARRYING = (RK4, Dop853, Gauss4, Gauss6, Moreau)
@@ -60,33 +56,22 @@ class Engine(NamedTuple):
         return f"compiled, many in one call, which call Python for {', '.join(self.calls[:_LISTED])}{more}"
 
 
-def engine_of(
-    mb: Multibody,
-    method: Method,
-    loads: Sequence[Load],
-    *,
-    prescribed: Prescribed | None = None,
-    carried: Carried | None = None,
-    closed: Closed | None = None,
-    breaks: Iterable[Breaks] = (),
-    events: Sequence[str] = (),
-) -> Engine:
-    """Return the engine of the steps of a model by a method, under loads. `prescribed` are motions of dofs,
-    `carried` are components, `closed` the closures, `breaks` times at which functions jump, `events` the names
-    of what is looked for in each step."""
-    crossings = () if carried is None else [name for name, _ in carried.crossings]
+def engine_of(problem: RunProblem, method: Method, events: Sequence[str] = ()) -> Engine:
+    """Return the engine of the steps of a problem by a method. `events` are the names of what is looked for in each
+    step."""
+    components, loads = problem.components, problem.loads
+    crossings = [name for name, _ in components.crossings]
     functions = [name for name in events if name not in crossings]
+    jumps = components.is_empty and any(x.jumps and x.ns for x in problem.breaks)
     reason = (
-        _obstacle(mb, method, loads, prescribed, carried)
-        or ("" if closed is None else closed.obstacle)
-        or ("a function has breaks" if carried is None and any(x.jumps and x.ns for x in breaks) else "")
-        or (f"event {functions[0]!r} is looked for in each" if functions and carried is not None else "")
+        _obstacle(problem, method)
+        or problem.closures.obstacle
+        or ("a function has breaks" if jumps else "")
+        or (f"event {functions[0]!r} is looked for in each" if functions and not components.is_empty else "")
     )
-    calls = [
-        f"{x.name!r}" for x in loads if not (isinstance(x, Control | Contact | Push) or getattr(x, "switches", False))
-    ]
+    calls = [f"{x.name!r}" for x in loads if not (isinstance(x, Control | Push) or getattr(x, "switches", False))]
     calls += [f"the control of {x.name!r}" for x in loads if isinstance(x, Control) and x.samples is None]
-    calls += [] if prescribed is None else [f"the motion of {name!r}" for name in prescribed.functions(carried)]
+    calls += [f"the motion of {name!r}" for name in problem.prescribed.functions(components)]
     calls += [f"the function of event {name!r}" for name in functions]
     return Engine(reason, tuple(calls))
 
@@ -107,17 +92,15 @@ def model_obstacle(mb: Multibody, flexible: bool = False) -> str:
     return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
 
 
-def _obstacle(
-    mb: Multibody, method: Method, loads: Sequence[Load], prescribed: Prescribed | None, carried: Carried | None
-) -> str:
+def _obstacle(problem: RunProblem, method: Method) -> str:
+    mb, components, touches = problem.model, problem.components, problem.contact.touches
     if type(method) not in METHODS:
         return f"{method.name!r} is written in Python"
-    if carried is not None:
+    if not components.is_empty:
         if type(method) not in _CARRYING:
             return f"components are carried along by {method.name!r}"
-        if carried.obstacle or not mb.nv:
-            return carried.obstacle
-    touches = any(isinstance(x, Contact) for x in loads)
+        if components.obstacle or not mb.nv:
+            return components.obstacle
     if method.touches and not touches:
         return "nothing touches"
     if isinstance(method, MoreauMidpoint) and mb.is_closed:
@@ -125,11 +108,7 @@ def _obstacle(
     rolls = rolling_closure(mb)
     if isinstance(method, Variational) and rolls:
         return f"{rolls!r} rolls, which {method.name!r} does not take"
-    for load in loads:
-        if isinstance(load, Contact):
-            if load.obstacle:
-                return load.obstacle
-            continue
+    for load in problem.loads:
         if isinstance(load, Push):
             if load.wrenches:
                 return "a push acts"
@@ -137,7 +116,9 @@ def _obstacle(
         switches, smooth = getattr(load, "switches", False), type(method) in _PRESCRIBING
         if isinstance(load, Touching) or (switches and not touches and (rolls or not smooth)):
             return f"{load.name!r} is a {type(load).__name__}"
-    if prescribed is not None and prescribed.dofs and (touches or rolls or type(method) not in _PRESCRIBING):
+    if problem.contact.obstacle:
+        return problem.contact.obstacle
+    if problem.prescribed.dofs and (touches or rolls or type(method) not in _PRESCRIBING):
         return "a motion is prescribed"
     if mb.is_closed and rows_of(mb) is None:
         return "a hinge of its tree or of its loops is not known to compiled code"

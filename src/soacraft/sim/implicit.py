@@ -72,14 +72,14 @@ class Servos(NamedTuple):
     def of(cls, m: Mechanism) -> Servos | None:
         """Servos of a mechanism; None without any."""
         loads = m.loads
-        if m.servos is None or m.servos[0] != m.edition:
-            places = [
+        places = m.servos.of(
+            m.description,
+            lambda: [
                 i
                 for i, x in enumerate(loads)
                 if isinstance(x, Control) and x.law[2:4].any() and np.count_nonzero(x.row) == 1
-            ]
-            m.servos = m.edition, places
-        places = m.servos[1]
+            ],
+        )
         if not places:
             return None
         controls = [x for i in places if isinstance(x := loads[i], Control)]
@@ -305,7 +305,7 @@ class Linear(NamedTuple):
 
 def compliance(m: Mechanism, q: Array) -> Array:
     """Mcal^-1 of what closures and prescribed motions leave free, (nv, nv)."""
-    Y, prescribed = m.compliance_derivative(q), np.flatnonzero(m.told)
+    Y, prescribed = m.compliance_derivative(q), np.flatnonzero(m.prescribed.mask)
     if not len(prescribed):
         return Y
     return np.asarray(Y - Y[:, prescribed] @ np.linalg.pinv(Y[np.ix_(prescribed, prescribed)]) @ Y[prescribed])

@@ -26,7 +26,7 @@ from soacraft.sim.breaks import Breaks
 from soacraft.sim.carried import Carried
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
-from soacraft.sim.closed import Stabilized, stabilized
+from soacraft.sim.closed import Closed, Stabilized, stabilized
 from soacraft.sim.course.task import Look
 from soacraft.sim.engine import engine_of
 from soacraft.sim.events import Event
@@ -128,10 +128,10 @@ class Propagator(Uncopied, Strict):
     ) -> None:
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Propagator takes a Multibody, got {mb!r:.80}.")
-        closed, self._why = read_solver(mb, solver)
-        closed = stabilized(closed, stabilization, time_constant)
-        if isinstance(closed, Stabilized):
-            self._why += f"; closures stabilized with the time constant {closed.time_constant:g} s"
+        closures, self._why = read_solver(mb, solver)
+        closures = stabilized(closures, stabilization, time_constant)
+        if isinstance(closures, Stabilized):
+            self._why += f"; closures stabilized with the time constant {closures.time_constant:g} s"
         self._rtol = float(finite(rtol, (), "rtol", StateError))
         if not 1e-14 <= self._rtol <= 0.1:
             raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")
@@ -141,7 +141,7 @@ class Propagator(Uncopied, Strict):
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")
         self._max_step = read_max_step(max_step, self._method)
-        self._acting = Acting(mb, closed, self._method.name)
+        self._acting = Acting(mb, closures, self._method.name)
         self._prints: dict[str, Fingerprint] = {}  # of the functions and elements that act, as they were given
         self._held: dict[str, float] = {}  # controls whose numbers a function gives, and its period
         self._notes: tuple[str, ...] = ()  # of the file that it was made from
@@ -398,8 +398,7 @@ class Propagator(Uncopied, Strict):
 
     def require_closed(self) -> None:
         """Raise `LoopError` where the present state is off the closures of the model."""
-        if self._acting.closed is not None:
-            self._acting.closed.require_closed(np.array(self.mb.q), np.array(self.mb.v))
+        self._acting.closures.require_closed(np.array(self.mb.q), np.array(self.mb.v))
 
     def follow(self, other: Propagator, names: Mapping[str, str]) -> None:
         """Go on where another propagator is: at its instant, on its grid of steps, with its work. `names` are those of
@@ -434,10 +433,8 @@ class Propagator(Uncopied, Strict):
         """A text: what acts, what does not, which solver and integrator, and why; whether steps are compiled. Those are
         taken many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
         acting = self._acting
-        engine = engine_of(
-            self.mb, self._method, acting.all, prescribed=acting.prescribed, carried=acting.carried,
-            closed=acting.closed, breaks=acting.breaks, events=[x.name for x in self._runner.events if x.hold is None],
-        )  # fmt: skip
+        events = [x.name for x in self._runner.events if x.hold is None]
+        engine = engine_of(acting.description, self._method, events)
         parts = acting.loads, acting.controls, acting.prescribed
         listed = report(self.mb, self._why, repr(self._method), engine, *parts)
         starts = [f"begins with {x}" for load in acting.loads if isinstance(load, Contact)
@@ -638,7 +635,7 @@ class Propagator(Uncopied, Strict):
         runner = self._runner
         busy = [f"{'the force' if x.below else 'event'} {x.name!r}" for x in runner.events if x.hold is None]
         busy += ["a callback of p.every"] * bool(runner.callbacks)
-        busy += ["components that are carried along"] * (self._acting.carried is not None)
+        busy += ["components that are carried along"] * (not self._acting.components.is_empty)
         if busy:
             raise StateError(
                 f"{busy[0]} acts within runs, which a stepper does not know: look at step.q and step.v between steps, "
@@ -672,7 +669,7 @@ class Propagator(Uncopied, Strict):
         """
         with self._acting.alone.held("rollout"):
             row, count = self._row_of_rollouts(ROLLOUTS), whole_number(steps, "steps of a rollout", 0)
-            by_packs = self._acting.closed is None and not self.mb.layout.flexible
+            by_packs = not self._acting.closures.is_closed and not self.mb.layout.flexible
             roll = row.tree if by_packs else row.closed
             return roll(self._acting.begin(), self._method, q, v, force, count, self._step, threads)
 
@@ -711,10 +708,10 @@ class Propagator(Uncopied, Strict):
         T = read_force(self.mb, force, states, taken, Q.ndim > 2)
         T = np.broadcast_to(T, (states, taken, self.mb.nv))
         T, h = T if Q.ndim > 2 else T[0], (self._step or 0) / 1e9
-        closed = self._acting.closed
-        if closed is None:
-            return sensitivity(self.mb, Q, V, T, h, parameters)
-        return rollout_derivatives(self.mb, closed, Q, V, T, h, parameters)
+        closures = self._acting.closures
+        if isinstance(closures, Closed):
+            return rollout_derivatives(self.mb, closures, Q, V, T, h, parameters)
+        return sensitivity(self.mb, Q, V, T, h, parameters)
 
     def _row_of_rollouts(self, methods: Collection[str]) -> Row:
         """Row of the table of rollouts, for one of some methods; an error with the reason if there is none."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,6 +34,7 @@ from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.runs.block import Block
 from soacraft.sim.sensitivity import Sensitivity, read_names
 from soacraft.sim.system import Mechanism
@@ -95,7 +95,7 @@ def rollout_derivatives(
     refuse_large((*force.shape[:-1], 2 * nv, size), f"the derivatives of a rollout of {mb.name!r}", "Take fewer steps.")
     d = np.zeros((*batch, steps, 2 * nv, size))
     for i in np.ndindex(*batch):
-        slopes = Slopes(Mechanism(mb, closed=Closed(copy(closed.solver))), names)
+        slopes = Slopes(Mechanism(RunProblem.of(mb, closed=closed.copied())), names)
         for k in range(steps):
             slopes.held = force[i][k]
             start = Start(k * h, h, slopes.problem.point(q[i][k], v[i][k]))
@@ -136,7 +136,7 @@ class Slopes:
                 f"derivatives in parameters are not known of {fixed[0].name!r}, which may depend on them itself."
             )
         geometric = [x.name for x in parameters if x.kind not in _INERT]
-        if geometric and problem.closed is not None:
+        if geometric and problem.is_closed:
             raise StateError(
                 f"derivatives in {geometric[0]!r} are not known on a closed chain, whose closures it moves; take "
                 f"{', '.join(_INERT)}."
@@ -155,7 +155,7 @@ class Slopes:
         rolls += [x.name for x in mb.loops if x.active and not x.hinge.holonomic]
         if rolls:
             raise ModelError(f"derivatives of a run of {mb.name!r} are not known: {rolls[0]!r} rolls or skates.")
-        if isinstance(problem.closed, Stabilized):
+        if isinstance(problem.closures, Stabilized):
             raise StateError(
                 f"derivatives of a run of {mb.name!r} are not known with stabilization='baumgarte'; leave that out, so "
                 "that states are projected."
@@ -168,8 +168,8 @@ class Slopes:
 
     def settle(self, t: float, q: Array, v: Array, dq: Array, dv: Array) -> tuple[Array, Array, Array, Array]:
         """The state on the closures, and what tangent vectors become there."""
-        closed = self.problem.closed
-        if closed is None:
+        closed = self.problem.closures
+        if not isinstance(closed, Closed):
             return q, v, dq, dv
         raw, nv = (q, v), len(v)
         q, v, _ = self.problem.parts(self.problem.settle(t, self.problem.point(q, v), False))
@@ -198,10 +198,10 @@ class Slopes:
         problem, mb = self.problem, self.mb
         total = problem.load_force(t, q, v) + self.held
         vdot = problem.accelerations(q, v, total)
-        if problem.closed is None:
-            F_q, F_v, F_T = dyn.forward_dynamics_derivatives(mb, q, v, total)
+        if isinstance(problem.closures, Closed):
+            F_q, F_v, F_T = forward_dynamics_derivatives(problem.closures.solver, q, v, total)
         else:
-            F_q, F_v, F_T = forward_dynamics_derivatives(problem.closed.solver, q, v, total)
+            F_q, F_v, F_T = dyn.forward_dynamics_derivatives(mb, q, v, total)
         changed = F_T @ given[: mb.nv] + F_q @ dq + F_v @ dv
         if problem.count:
             in_q, in_v = self._of_loads(t, q, v)

@@ -208,17 +208,17 @@ class Runner:
         problem.energy(state.x)  # raises where it overflows: the first row is a good one
         if task.clock is not None:
             task.clock.begin(state.now.ns)
-        if problem.carried is not None:
+        if not problem.components.is_empty:
             state = tick(task, state)
         log, goes_on = keeping.log, False
         if log is not None:
-            columns = None if problem.carried is None else problem.carried.columns
+            columns = None if problem.components.is_empty else problem.components.columns
             labels = problem.names, task.method.name, problem.facts.labels, columns, keeping.documents
             goes_on = log.begin(Layout(_sizes(problem), *labels), keeping.goes_on)
-        if problem.contact is not None:
+        if problem.contact.touches:
             problem.contact.begin_run(state.t)
         task.recorder.first(state.now.seconds, state.x, state.w, goes_on)
-        calls = task.watch.events or problem.carried is not None or (problem.count and problem.has_functions)
+        calls = task.watch.events or not problem.components.is_empty or (problem.count and problem.has_functions)
         if calls:  # one that changes the structure leaves this row
             task.recorder.flush()
         if value is not None:  # the first row has asked for values that one who was not killed did not ask for
@@ -233,7 +233,7 @@ class Runner:
             state = advance(task, self.present)
             task.recorder.flush()
             task.stability.look(problem)
-            if problem.carried is not None:  # its values are those of the last row
+            if not problem.components.is_empty:  # its values are those of the last row
                 problem.displaced()
                 problem.rates(state.t, state.x)
             if keeping.write is not None and not keeping.stays_open:

@@ -12,7 +12,7 @@ them apart, or into each other, before their impulses answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,13 +25,12 @@ from soacraft import dynamics as dyn
 from soacraft.errors import SimulationError, SoacraftError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.closed import Closed
-from soacraft.sim.forces.loads import Load
 from soacraft.sim.implicit import Implicit, Linear
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.model_facts import ModelFacts, has_passive
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
@@ -102,10 +101,10 @@ class Stability:
         nq, _, nv = problem.sizes
         t, x = t[-new - 1 :], x[-new - 1 :]
         q, v, touch = x[:, :nq], x[:, nq : nq + nv], problem.contact
-        if touch is not None and _only_touches(problem, np.diff(t), v):
+        if touch.touches and _only_touches(problem, np.diff(t), v):
             return
-        even = self._method.even or (touch is not None and _holds_functions(self._method, problem))
-        pressed = touch is not None and touch.presses
+        even = self._method.even or (touch.touches and _holds_functions(self._method, problem))
+        pressed = touch.presses
         off = restless(problem.mb, q, v, problem.facts) if even else missed(problem.mb, t, q, v, problem.facts)
         steps = some_of(off, _OFTEN_STATES if even or pressed else _STATES)
         rates = []
@@ -123,20 +122,19 @@ class Stability:
 @contextmanager
 def _as_it_was(problem: Mechanism) -> Iterator[None]:
     """Rates at other rows are asked for here: what is carried along has its present values again afterwards."""
-    carried = problem.carried
-    saved = None if carried is None else carried.keep()
+    components = problem.components
+    saved = components.keep()
     try:
         yield
     finally:
-        if carried is not None:
-            carried.restore(saved)
-            problem.displaced()
+        components.restore(saved)
+        problem.displaced()
 
 
 def _only_touches(problem: Mechanism, h: Array, v: Array) -> bool:
     """True if nothing but contact and gravity acts on a tree that moves slowly for its steps: no mode of it is fast,
     and coordinates miss the velocities because of impulses. O(rows nv), where J would take nv^2."""
-    if problem.contact is None or problem.count or problem.has_passive or problem.closed is not None:
+    if not problem.contact.touches or problem.count or problem.is_closed or problem.has_passive:
         return False
     measure = measure_of(problem.mb, problem.mb.q)
     rate = float(np.abs(v * measure.dofs).max(initial=0.0))
@@ -220,12 +218,10 @@ def require_stable(
             raise Stiff(f"{whose}{limit(method, problem, t0, x0[i], t1 - t0)}")
 
 
-def check_rollout(
-    mb: Multibody, closed: Closed | None, method: Method, h: float, Q: Array, V: Array, loads: Sequence[Load] = ()
-) -> None:
+def check_rollout(problem: RunProblem, method: Method, h: float, Q: Array, V: Array) -> None:
     """Raise `Stiff` where the rows of a rollout, (count, steps + 1, nq or nv), are none of the motion. All of them are
     looked at where the model has springs and dampers, else some."""
-    rows = Q.shape[1]
+    mb, rows = problem.model, Q.shape[1]
     if not method.limited or rows < 2 or not len(Q) or not mb.nv:
         return
     t, off = h * np.arange(rows, dtype=np.float64), np.zeros((len(Q), rows - 1), dtype=bool)
@@ -235,16 +231,16 @@ def check_rollout(
         looked = restless(mb, Q[:, last], V[:, last]) if method.even else missed(mb, t[last], Q[:, last], V[:, last])
         off[:, last.start : end - 1] |= looked
     suspects = np.flatnonzero(off.any(axis=-1))
-    if closed is None and len(suspects):
+    if not problem.closures.is_closed and len(suspects):
         suspects = _stiff_ones(mb, h, Q, V, [(i, k) for i in suspects.tolist() for k in some_of(off[i]).which])
     for i in suspects:
-        stability, problem = Stability(method), Mechanism(mb, loads, closed=closed)
+        stability, moved = Stability(method), Mechanism(problem)
         try:
             for first in range(0, rows, _STRETCH):
                 part = slice(first, first + _STRETCH)
-                none = np.zeros((len(t[part]), len(problem.names)))
-                stability.add(problem, t[part], np.concatenate([Q[i, part], V[i, part], none], axis=1))
-            stability.look(problem)
+                none = np.zeros((len(t[part]), len(moved.names)))
+                stability.add(moved, t[part], np.concatenate([Q[i, part], V[i, part], none], axis=1))
+            stability.look(moved)
         except Stiff as stiff:
             raise Stiff(f"state {i} of the rollout of {mb.name!r}: {stiff}") from None
 
@@ -372,10 +368,10 @@ class _Limit(NamedTuple):
     @classmethod
     def of(cls, method: Method, problem: Mechanism, t: float, x: Array, h: float) -> _Limit | None:
         """Limit at a point where steps have length h; None where it is not known."""
-        touch = problem.contact if method.implicit else None
+        touch = problem.contact
         try:
             modes = _modes(method, problem, t, x, None)
-            if touch is None or not modes.is_fast(h):
+            if not (method.implicit and touch.touches and modes.is_fast(h)):
                 return cls(modes, None)
             modes = _modes(method, problem, t, x, Implicit.of(problem, t, h, x))
             if not touch.presses or not modes.is_fast(h):
@@ -420,7 +416,7 @@ def _modes(method: Method, problem: Mechanism, t: float, x: Array, implicit: Imp
 
 def _holds_functions(method: Method, problem: Mechanism) -> bool:
     """True if functions act that the method calls once a step."""
-    return method.touches and problem.contact is not None and problem.has_functions
+    return method.touches and problem.contact.touches and problem.has_functions
 
 
 def _log_loss(method: Method, problem: Mechanism, t: float, x: Array, h: float, modes: _Modes) -> float:

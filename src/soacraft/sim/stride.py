@@ -155,11 +155,9 @@ class Stride:
 
     def _motion(self, problem: Mechanism) -> CompiledMotion | None:
         """The compiled form of a problem as it is now; None where there is none."""
-        mb = problem.mb
-        judged = problem, problem.edition, mb.parameters, 0 if problem.given is None else problem.given.edition
+        judged = problem, problem.description, problem.mb.parameters, problem.prescribed.edition
         if self._compiled[0] != judged:
-            loads = problem.loads if problem.contact is None else [*problem.loads, problem.contact]
-            engine = engine_of(mb, self._method, loads, prescribed=problem.given, carried=problem.carried)
+            engine = engine_of(problem.description, self._method)
             self._compiled = judged, None if engine.reason else CompiledMotion(problem, self._method)
         return self._compiled[1]
 

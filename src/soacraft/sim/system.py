@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +21,9 @@ from soacraft import dynamics as dyn
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
-from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
-from soacraft.sim.carried import Carried, CompiledCarried
+from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.clock import without_rounding
 from soacraft.sim.closed import Chain, Closed, Stabilized, rolling_closure
 from soacraft.sim.floating_dofs import floating_dofs
@@ -41,7 +41,7 @@ from soacraft.sim.forces.contact_element import Touching
 from soacraft.sim.forces.control_laws import ControlLaws
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.evaluation import is_function
-from soacraft.sim.forces.hinge_rows import HingeRow, HingeRows, as_hinge_rows
+from soacraft.sim.forces.hinge_rows import HingeRow, HingeRows
 from soacraft.sim.forces.holds import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
@@ -49,7 +49,9 @@ from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
 from soacraft.sim.implicit import Implicit
 from soacraft.sim.integrators.manifold import Coordinates, Motions, Product, Vectors
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.last_value import LastValue
 from soacraft.sim.model_facts import ModelFacts
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.runs.force_columns import ForceColumns
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
@@ -73,8 +75,8 @@ class Told(NamedTuple):
     """The motions prescribed then."""
     model: tuple[int, int]
     """The versions of the model."""
-    edition: int
-    """The edition of the loads."""
+    loads: tuple[Load, ...]
+    """The loads: others where one was replaced."""
     numbers: tuple[float, ...]
     """The numbers of controls that are numbers."""
     modes: tuple[float, ...]
@@ -86,41 +88,37 @@ class Told(NamedTuple):
 class Mechanism:
     """The problem: a model, what pushes it, the motions it is given, and the solver of its closures, if any."""
 
-    def __init__(
-        self,
-        mb: Multibody,
-        loads: Sequence[Load] = (),
-        prescribed: Prescribed | None = None,
-        closed: Closed | None = None,
-        carried: Carried | None = None,
-    ) -> None:
-        self.mb, self.closed, self.carried = mb, closed, carried
-        self._placed: tuple[float, Array] | None = None  # where the values of what is carried are
-        self._loads = [x for x in loads if not isinstance(x, Contact)]
-        self.contact = next((x for x in loads if isinstance(x, Contact)), None)
-        """What touches: the method asks it for impulses."""
-        if self.contact is not None:
-            self._loads = as_hinge_rows(self._loads, mb)
-            self.take_contact()
-        self.edition = 0
-        """How often a load was replaced."""
-        self.servos: tuple[int, list[int]] | None = None
-        """The places among the loads of actuators whose forces vary with the state of one dof, of an edition."""
+    def __init__(self, description: RunProblem) -> None:
+        self.description, self.mb = description, description.model
+        """What moves, and what acts on it: another value where a load was replaced."""
+        mb, components = self.mb, description.components
+        self.closures, self.components = description.closures, components
+        self.contact, self.prescribed = description.contact, description.prescribed
+        self.is_closed = description.closures.is_closed
+        """True if there are closures or couplings."""
+        self.take_contact()
+        self._placed: tuple[float, Array] | None = None  # where the values of components are
+        self.servos = LastValue[list[int]]()
+        """The places among the loads of actuators whose forces vary with the state of one dof, of a description."""
         self._laws: dict[int, ControlLaws] = {}  # of some controls, by how many they are
-        self._compliance: tuple[tuple[Any, ...], Array] | None = None  # at the coordinates where it was asked for last
+        self._compliance = LastValue[Array]()  # of the coordinates
         self._values: tuple[float, bytes, list[Load]] | None = None  # loads with what functions gave
         self._parameters = mb.parameters
         self._facts = ModelFacts(mb)
         self._stored = mb.acting_forces
         self.is_flexible = bool(mb.layout.flexible)
         """True if a body has modes."""
-        self._columns: dict[int, ForceColumns] = {}  # of the last edition that was asked for
-        self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
-        given = prescribed is not None and bool(prescribed.dofs)
-        self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
+        self._columns = LastValue[ForceColumns]()  # of the description
+        self.holds = Holding(self, [x for x in description.loads if getattr(x, "switches", False)])  # type: ignore[misc]
+        self.prescribes = bool(description.prescribed.dofs)
+        """True if motions are prescribed, and their force is one of `names`."""
+        self.constrained = self.prescribes or bool(self.holds.all)
+        """True if dofs move as told, or may stick."""
         # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
         self._silent: list[Load] = [Stored(), Passive()] if mb.nv else []
-        self._varying = VaryingMass(carried.weighs) if carried is not None and carried.weighs else None
+        self._varying = VaryingMass(components.weighs) if components.weighs else None
+        self.varies = self._varying is not None
+        """True if masses of bodies are functions of time and state."""
         self._span = ALWAYS  # the times at which functions are evaluated
         self.ticks_first = False
         """True before the first tick of a run: masses are those of the model, as nothing that ticks gave one yet."""
@@ -129,35 +127,39 @@ class Mechanism:
             self._silent.append(self._varying)
         for load in self._silent:
             load.bind(mb)
-        if self.contact is not None:
-            self._silent.append(self.contact)
-        pushing = () if carried is None else carried.names
-        self.count = len(self._loads) + len(pushing)
+        if isinstance(description.contact, Contact):
+            self._silent.append(description.contact)
+        self.count = len(description.loads) + len(components.names)
         """How many loads there are: the first of `names`."""
-        self.names = (*(x.name for x in self._loads), *pushing, *(x.name for x in self._silent))
-        if given:
+        self.names = (*(x.name for x in description.loads), *components.names, *(x.name for x in self._silent))
+        if self.prescribes:
             self.names += ("prescribed",)
-        self._given = given
         self.coordinates = Coordinates(mb)
-        rest = len(self.names) + (0 if carried is None else carried.size)
+        rest = len(self.names) + components.size
         self.motions = Motions(self.coordinates)
         self.manifold = Product([self.motions, Vectors(rest)])
-        self.floating = floating_dofs(mb, () if prescribed is None else prescribed.dofs)
+        self.floating = floating_dofs(mb, description.prescribed.dofs)
         """Which dofs are the travel of bodies that float, (nv)."""
         self._floats = bool(self.floating.any())
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
-        if carried is not None and closed is not None:
-            carried.close_by(self.multipliers)
+        if self.is_closed:
+            components.close_by(self.multipliers)
+
+    def follow(self, description: RunProblem) -> None:
+        """Evaluate another description of the same names, in which loads or breaks are others."""
+        if description.loads is not self.description.loads:
+            self._values = None
+        self.description = description
 
     def take_contact(self) -> None:
         """Let the contact have the rows of these loads: it may have acted among others since."""
-        if self.contact is not None:
-            self.contact.take_rows(HingeRows.of(self._loads))
+        if self.contact.touches:
+            self.contact.take_rows(HingeRows.of(self.description.loads))
 
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
-        self._loads[self._loads.index(old)] = new
-        self.edition, self._values = self.edition + 1, None
+        loads = tuple(new if x is old else x for x in self.description.loads)
+        self.follow(replace(self.description, loads=loads))
 
     @property
     def parameters(self) -> int:
@@ -166,28 +168,29 @@ class Mechanism:
 
     @property
     def acting(self) -> tuple[object, ...]:
-        """An account of what acts now, to be compared with a later one: how often loads were replaced, the numbers of
-        controls, and the forces of `mb.set_force`."""
-        numbers = self._numbers if self._loads else ()
+        """An account of what acts now, to be compared with a later one: loads, the numbers of controls, and the forces
+        of `mb.set_force`."""
+        loads = self.description.loads
+        numbers = self._numbers if loads else ()
         if not self._stored:
-            return self.edition, numbers, frozenset()
+            return loads, numbers, frozenset()
         stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self._stored.items()]
-        return self.edition, numbers, frozenset(stored)
+        return loads, numbers, frozenset(stored)
 
     @property
     def _numbers(self) -> tuple[float, ...]:
         """The numbers of controls that are numbers."""
-        return tuple([x.number for x in self._loads if isinstance(x, Control) and x.is_number])
+        return tuple([x.number for x in self.description.loads if isinstance(x, Control) and x.is_number])
 
     @property
     def loads(self) -> Sequence[Load]:
         """What acts besides what the model has itself; functions as they are held (`hold_functions`)."""
-        return self._loads if self._values is None else self._values[2]
+        return self.description.loads if self._values is None else self._values[2]
 
     @property
     def functions_and_controls(self) -> Sequence[Load]:
         """The loads as they were given, with functions that are not held."""
-        return self._loads
+        return self.description.loads
 
     def hold_functions(self, t: float, x: Array) -> None:
         """Call the user's functions at a point, and hold what they give until the next call: steps with contact take
@@ -200,7 +203,7 @@ class Mechanism:
             return
         self._values = None
         seen, state = self.seen(without_rounding(t)), self.mb.state(q, v)
-        self._values = t, bits, [x.held(seen, state) if is_function(x) else x for x in self._loads]  # type: ignore[attr-defined]
+        self._values = t, bits, [x.held(seen, state) if is_function(x) else x for x in self.description.loads]  # type: ignore[attr-defined]
 
     def laws_of(self, controls: Sequence[Control]) -> ControlLaws:
         """The laws of some controls as arrays; at least one."""
@@ -212,15 +215,13 @@ class Mechanism:
     @property
     def has_functions(self) -> bool:
         """True if a load is a function that the user wrote."""
-        return bool(self._loads) and any(is_function(load) for load in self._loads)
+        loads = self.description.loads
+        return bool(loads) and any(is_function(load) for load in loads)
 
     @property
     def force_columns(self) -> ForceColumns:
         """The entries of forces that may differ from zero, of the loads as they are now."""
-        if self.edition not in self._columns:
-            self._columns.clear()
-            self._columns[self.edition] = ForceColumns.of(self)
-        return self._columns[self.edition]
+        return self._columns.of(self.description, partial(ForceColumns.of, self))
 
     def release_functions(self) -> None:
         """Let functions be called at every evaluation again."""
@@ -249,11 +250,6 @@ class Mechanism:
         """Whether the model has springs, dampers and the like now."""
         return self.facts.has_passive
 
-    @property
-    def is_told(self) -> bool:
-        """Whether dofs move as told, or may stick."""
-        return self._prescribed is not None
-
     def energy(self, x: Array) -> float:
         """Kinetic, potential, and that of springs."""
         mb, (nq, _, nv) = self.mb, self.sizes
@@ -268,11 +264,6 @@ class Mechanism:
         moving = dyn.kinetic_energy(self.mb, q, v, ignore_loops=True)
         return float(moving + dyn.potential_energy(self.mb, q, ignore_loops=True))
 
-    @property
-    def told(self) -> Any:
-        """Which dofs move as told, (nv)."""
-        return self._prescribed.mask if self._prescribed is not None else np.zeros(self.mb.nv, dtype=bool)
-
     def require_plain(self, method: str) -> None:
         """Raise for a method that takes holonomic hinges and closures, and motions that nothing prescribes."""
         for body in self.mb.bodies:
@@ -284,19 +275,19 @@ class Mechanism:
         name, cure = self.mb.name, "use 'rk4' or 'dop853'"
         if self.rolls:
             raise ModelError(f"{method} takes holonomic closures, but {self.rolls!r} of {name!r} rolls; {cure}.")
-        if isinstance(self.closed, Stabilized):
+        if isinstance(self.closures, Stabilized):
             raise ModelError(
                 f"{method} keeps closures by impulses, so stabilization='baumgarte' has no place in it; leave that out."
             )
-        if self._prescribed is not None:
+        if self.constrained:
             raise ModelError(f"{method} takes free motions, and {name!r} has prescribed or sticking dofs; {cure}.")
 
     def point(self, q: Array, v: Array, rest: Array | None = None) -> Array:
         """The state as one array. `rest` is the work, and behind it the states that are carried along; where it has
         none, those at present."""
         rest = np.zeros(len(self.names)) if rest is None else rest
-        if self.carried is not None and len(rest) == len(self.names):
-            return np.concatenate([q, v, rest, self.carried.present])
+        if len(rest) == len(self.names):
+            return np.concatenate([q, v, rest, self.components.present])
         return np.concatenate([q, v, rest])
 
     def parts(self, x: Array) -> tuple[Array, Array, Array]:
@@ -331,54 +322,44 @@ class Mechanism:
 
     def place(self, t: float, x: Array) -> None:
         """Let what is carried along have the values of a point, and bodies the masses that it gives there."""
-        if self.carried is not None:
-            self._place(self.seen(t), x)
+        self._place(self.seen(t), x)
 
     def _place(self, t: float, x: Array) -> None:
-        if self.carried is None or (self._placed is not None and self._placed[1] is x and self._placed[0] == t):
+        if self.components.is_empty or (self._placed is not None and self._placed[1] is x and self._placed[0] == t):
             return
         q, v, rest = self.parts(x)
         self._placed = None
-        self.carried.place(t, q, v, rest[len(self.names) :])
+        self.components.place(t, q, v, rest[len(self.names) :])
         if self._varying is not None and not self.ticks_first:
-            grown = self._varying.set(self.carried.masses())
+            grown = self._varying.set(self.components.masses())
             self._reweighed += grown
         self._placed = t, x
 
     def margins(self, t: float, x: Array) -> Sequence[float]:
         """The functions of the crossings of what is carried along."""
-        assert self.carried is not None
         self.place(t, x)
-        return self.carried.margins(lambda: self._solved(t, *self.parts(x)[:2])[0])
+        return self.components.margins(lambda: self._solved(t, *self.parts(x)[:2])[0])
 
     def tick(self, ns: int, t: float, x: Array) -> None:
         """Let what is carried along tick."""
-        assert self.carried is not None
         self.place(t, x)
-        self.carried.tick(ns, lambda: self._solved(t, *self.parts(x)[:2])[0])
+        self.components.tick(ns, lambda: self._solved(t, *self.parts(x)[:2])[0])
         self._placed, self.ticks_first = None, False
 
     def jumped(self, t: float, x: Array, names: Sequence[str]) -> Array:
         """The point after crossings of what is carried along."""
-        assert self.carried is not None
         self.margins(t, x)
-        z = self.carried.jump(names, self.carried_of(x))
+        z = self.components.jump(names, self.carried_of(x))
         self._placed = None
         return np.concatenate([x[: len(x) - len(z)], z])
-
-    @property
-    def varies(self) -> bool:
-        """True if masses of bodies are functions of time and state."""
-        return self._varying is not None
 
     @property
     def memoryless(self) -> bool:
         """True if forces and rates depend on a point and on the conditions of its step alone: no clocks and crossings,
         no contacts that components feel, no masses that vary."""
-        carried = self.carried
-        return carried is None or not (
-            self.varies or carried.crossings or carried.feels or carried.next_tick is not None
-        )
+        components = self.components
+        ticks = components.next_tick is not None
+        return not (self.varies or components.crossings or components.feels or ticks)
 
     @property
     def masses(self) -> Array | None:
@@ -457,23 +438,24 @@ class Mechanism:
     def rates(self, t: float, x: Array) -> Array:
         """[v; a; powers; rates of what is carried along]."""
         q, v, _ = self.parts(x)
-        if self.carried is None:
-            if self._prescribed is not None or self._busy:
+        if self.components.is_empty:
+            if self.constrained or self._busy:
                 a, forces = self._inertial(t, q, v)
-                forces = forces if self.contact is None else self._with_rows(forces)
+                forces = self._with_rows(forces) if self.contact.touches else forces
                 return np.concatenate([self.tangent(q, v), a, forces @ v])
             vdot = self._calm_accelerations(q, v, np.zeros(len(v)))
             a = self.coordinates.straight(self._calm(v) if self._floats else v, vdot)
             return np.concatenate([self.coordinates.tangent(q, v), a, np.zeros(len(self.names))])
         self.place(t, x)
-        if self._prescribed is not None or self._busy:
+        if self.constrained or self._busy:
             a, forces = self._inertial(t, q, v)
-            powers = (forces if self.contact is None else self._with_rows(forces)) @ v
-            return np.concatenate([self.tangent(q, v), a, powers, self.carried.rates(self.coordinates.own(v, a))])
-        total, powers = self.carried.total(q, v)  # nothing else acts
+            zdot = self.components.rates(self.coordinates.own(v, a))
+            forces = self._with_rows(forces) if self.contact.touches else forces
+            return np.concatenate([self.tangent(q, v), a, forces @ v, zdot])
+        total, powers = self.components.total(q, v)  # nothing else acts
         a = self._straight(v, self._calm_accelerations(q, v, total))
         idle = np.zeros(len(self.names) - len(powers))
-        zdot = self.carried.rates(self.coordinates.own(v, a))
+        zdot = self.components.rates(self.coordinates.own(v, a))
         return np.concatenate([self.tangent(q, v), a, powers, idle, zdot])
 
     def vdot_of(self, x: Array, w: Array) -> Array:
@@ -503,10 +485,10 @@ class Mechanism:
     def _calm_accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """Accelerations at the calm v, under forces as they are at v."""
         if not self._floats:
-            return self.accelerations(q, v, force)
+            return self.closures.accelerations(q, v, force)
         if not self.has_passive:
             return self.accelerations(q, self._calm(v), force)
-        if self.closed is not None:
+        if self.is_closed:
             return self.accelerations(q, self._calm(v), force + self._damped(q, v))
         total = force + dyn.passive_force(self.mb, q, v)
         return dyn.forward_dynamics(self.mb, q, self._calm(v), total, passive=False)
@@ -520,12 +502,12 @@ class Mechanism:
         q, v, _ = self.parts(x)
         self.place(t, x)
         vdot, forces = implicit.applied(t, q, v, *self._solved(t, q, v))
-        carried = np.zeros(0) if self.carried is None else self.carried.rates(vdot)
-        return np.concatenate([self.tangent(q, v), self.coordinates.straight(v, vdot), forces @ v, carried])
+        straight = self.coordinates.straight(v, vdot)
+        return np.concatenate([self.tangent(q, v), straight, forces @ v, self.components.rates(vdot)])
 
     def all_forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of everything in `names`, (names, nv)."""
-        return self._forces(t, q, v) if self._prescribed is None else self._solved(t, q, v)[1]
+        return self._solved(t, q, v)[1] if self.constrained else self._forces(t, q, v)
 
     def recorded_forces(self, t: float, q: Array, v: Array) -> Array:
         """The same as rows of a run have them: with what stops and friction pressed with in the last step, where they
@@ -533,27 +515,27 @@ class Mechanism:
         return self._with_rows(self.all_forces(t, q, v))
 
     def _with_rows(self, forces: Array) -> Array:
-        for load, number, force in () if self.contact is None else self.contact.row_forces:
+        for load, number, force in self.contact.row_forces:
             forces[load, number] += force
         return forces
 
     def forces_with(self, t: float, q: Array, v: Array, reaction: Array) -> Array:
         """The same where the force of prescribed motions is known."""
         forces = self._forces(t, q, v)
-        return np.concatenate([forces, [reaction]]) if self._given else forces
+        return np.concatenate([forces, [reaction]]) if self.prescribes else forces
 
     def load_force(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of the loads, (nv): of what the dynamics functions do not know."""
-        if self.carried is not None:
+        if not self.components.is_empty:
             return np.asarray(self._forces(t, q, v)[: self.count].sum(axis=0))
-        if not self._loads:
+        if not self.description.loads:
             return np.zeros(self.mb.nv)
         t, state = self.seen(t), self.mb.state(q, v)
         return np.asarray(sum(x.force(t, state) for x in self.loads))
 
     def require_sides(self, step: Step) -> None:
         """Refuse a step that may lead shapes through each other which touch by forces or events."""
-        for load in self._loads:
+        for load in self.description.loads:
             if isinstance(load, Touching):
                 load.require_sides(step.t0, step.h, self.parts(step.x0)[:2], self.parts(step.x1)[:2])
 
@@ -566,33 +548,24 @@ class Mechanism:
         """The generalized force of the tree for given accelerations, its own springs and dampers counted."""
         return dyn.inverse_dynamics(self.mb, q, v, vdot, ignore_loops=True)
 
-    @property
-    def closes(self) -> bool:
-        """Whether there are closures."""
-        return self.closed is not None
-
-    @property
-    def given(self) -> Prescribed | None:
-        """The motions that are prescribed, if any."""
-        return self._prescribed if self._given else None
-
     def compiled_prescribed(self, carried: CompiledCarried | None = None) -> CompiledPrescribed | None:
         """The prescribed and held dofs for compiled steps, which walk through `carried`; None where motions follow from
         forces alone."""
-        if self._prescribed is None:
+        if not self.constrained:
             return None
         names = self.mb.dof_names
         slots = {} if carried is None else {names.index(dof): slot for dof, slot in carried.motions.items()}
-        guides = guides_of(self._prescribed.guides, slots)
+        guides = guides_of(self.prescribed.guides, slots)
         for x in self.holds.active:
             held = REST if x.guide is None else NUMBERS
-            guides.append(Guide(x.number, x.place, self._loads.index(x), held, numbers=x.guide or (0.0, 0.0, 0.0)))
-        return compiled_prescribed(sorted(guides, key=lambda x: x.dof), self._given)
+            load = self.description.loads.index(x)
+            guides.append(Guide(x.number, x.place, load, held, numbers=x.guide or (0.0, 0.0, 0.0)))
+        return compiled_prescribed(sorted(guides, key=lambda x: x.dof), self.prescribes)
 
     def chain(self, q: Array, v: Array) -> Chain | None:
         """The solver of a closed chain for compiled steps; None of a tree, and where Python must look first: closures
         tie dofs that are held to each other, or nearly so."""
-        if self.closed is None:
+        if not self.is_closed:
             return None
         held = [x.number for x in self.holds.active]
         dofs = sorted([*held, *self.prescribed_dofs])
@@ -602,18 +575,18 @@ class Mechanism:
             values = np.linalg.eigvalsh(Y / size / size[:, None])
             if values[0] <= _LOOSE * values[-1]:
                 return None
-        return self.closed.chain(q, v, dofs)
+        return self.closures.chain(q, v, dofs)
 
     def compiled_holds(self) -> CompiledHolds | None:
         """The loads that may hold a dof, for compiled steps; None where there are none."""
         holds = self.holds.all
-        return compiled_holds(holds, [self._loads.index(x) for x in holds]) if holds else None
+        return compiled_holds(holds, [self.description.loads.index(x) for x in holds]) if holds else None
 
     def violations(self, q: Array, v: Array) -> Array:
         """How far the closures are open, at each of many states."""
-        if self.closed is None:
+        if not self.is_closed:
             return np.zeros(len(q))
-        return np.array([self.closed.violation(*one) for one in zip(q, v, strict=True)])
+        return np.array([self.closures.violation(*one) for one in zip(q, v, strict=True)])
 
     def _solved(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """vdot, and all forces."""
@@ -624,42 +597,39 @@ class Mechanism:
         """a, and all forces."""
         forces = self._forces(t, q, v)
         total = forces[: self.count].sum(axis=0)
-        if self._prescribed is None:
+        if not self.constrained:
             return self._straight(v, self._calm_accelerations(q, v, total)), forces
         vdot, forces = self._under(t, q, self._calm(v), total + self._damped(q, v), forces)
         return self._straight(v, vdot), forces
 
     def _under(self, t: float, q: Array, v: Array, total: Array, forces: Array) -> tuple[Array, Array]:
         """Accelerations under a total force, and all forces with those of what holds and what prescribes."""
-        assert self._prescribed is not None
         held = self.holds.active
-        mask = np.array(self._prescribed.mask)
+        mask = np.array(self.prescribed.mask)
         mask[[x.number for x in held]] = True
         if not mask.any():
             vdot, reaction = self.accelerations(q, v, total), np.zeros(len(v))
-        elif self.closed is not None and held:
+        elif self.is_closed and held:
             vdot, reaction = self._held(t, q, v, total, held)
         else:
-            vdot, force = self._mixed(q, v, total, self._prescribed.accelerations(self.seen(t)), mask)
+            vdot, force = self.closures.mixed(q, v, total, self.prescribed.accelerations(self.seen(t)), mask)
             reaction = np.where(mask, force - total, 0.0)  # what it takes besides the loads
         for x in held:
-            forces[self._loads.index(x), x.number] += reaction[x.number]
+            forces[self.description.loads.index(x), x.number] += reaction[x.number]
             reaction[x.number] = 0.0
-        return vdot, np.concatenate([forces, [reaction]]) if self._given else forces
+        return vdot, np.concatenate([forces, [reaction]]) if self.prescribes else forces
 
     def multipliers(self, t: float, q: Array, v: Array) -> Mapping[str, Array]:
         """What closures hold with under all forces as they are now, by name."""
-        assert self.closed is not None
         forces = self._solved(t, q, v)[1]
         total = forces[: self.count].sum(axis=0)
-        return self.closed.multipliers(q, v, total + forces[-1] if self._given else total)
+        return self.closures.multipliers(q, v, total + forces[-1] if self.prescribes else total)
 
     def _held(self, t: float, q: Array, v: Array, total: Array, held: Sequence[Hold]) -> tuple[Array, Array]:
         """vdot of a closed chain, and the forces of what holds and what prescribes, which closures may tie."""
-        assert self._prescribed is not None
         given = self.prescribed_dofs
         dofs = [x.number for x in held] + given
-        wanted = self._prescribed.accelerations(self.seen(t))
+        wanted = self.prescribed.accelerations(self.seen(t))
         free, Y = self.accelerations(q, v, total), self.compliance(q)
         bounds = [x.bounds for x in held] + [(-np.inf, np.inf)] * len(given)
         reaction = np.zeros(len(v))
@@ -674,35 +644,28 @@ class Mechanism:
         return rolling_closure(self.mb)
 
     @property
-    def is_closed(self) -> bool:
-        """Whether there are closures or couplings."""
-        return self.closed is not None
-
-    @property
     def prescribed_dofs(self) -> list[int]:
         """The numbers of the prescribed dofs."""
-        return [] if self._prescribed is None else self._prescribed.dofs
+        return self.prescribed.dofs
 
     def is_prescribed(self, number: int) -> bool:
         """Whether the motion of a dof is given."""
-        return self._prescribed is not None and bool(self._prescribed.mask[number])
+        return bool(self.prescribed.mask[number])
 
     def compliance(self, q: Array) -> Array:
         """Y = dvdot/dforce of all dofs, closures and couplings considered, (nv, nv)."""
-        if self.closed is not None:
-            return self.closed.solver.mass_matrix_inverse(q, "all")
-        return dyn.mass_matrix_inverse(self.mb, q)
+        return self.closures.mass_matrix_inverse(q)
 
     def compliance_derivative(self, q: Array) -> Array:
         """The same by compiled derivatives, kept for the last q. Impulses at stops need `compliance`, whose symmetric
         rounding leaves closures shut."""
-        key = self.mb.version, self.mb.parameters, q.tobytes()
-        if self._compliance is None or self._compliance[0] != key:
-            closed = self.closed
-            Y = dyn.mass_matrix_inverse(self.mb, q) if closed is None else closed.compliance(q)
+
+        def compute() -> Array:
+            Y = self.closures.compliance(q)
             Y.flags.writeable = False
-            self._compliance = key, Y
-        return self._compliance[1]
+            return Y
+
+        return self._compliance.of((self.mb.version, self.mb.parameters, q.tobytes()), compute)
 
     def free_accelerations(self, t: float, q: Array, v: Array) -> Array:
         """vdot as it is at a state, with all that holds now."""
@@ -711,19 +674,19 @@ class Mechanism:
     def holding(self, t: float, q: Array, v: Array) -> tuple[Array, dict[Hold, float]]:
         """vdot, and the force of every load that holds its dof now."""
         vdot, forces = self._solved(t, q, v)
-        return vdot, {x: float(forces[self._loads.index(x), x.number]) for x in self.holds.active}
+        return vdot, {x: float(forces[self.description.loads.index(x), x.number]) for x in self.holds.active}
 
     def held_by(self, hold: Hold, t: float, state: State) -> float:
         """The force with which a load holds its dof."""
-        return float(self._solved(t, state.q, state.v)[1][self._loads.index(hold), hold.number])
+        return float(self._solved(t, state.q, state.v)[1][self.description.loads.index(hold), hold.number])
 
     def _forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of every load, of what is carried along as it was placed last, and of what the model
         has itself, (loads, nv)."""
         forces = np.zeros((self.count + len(self._silent), self.sizes[2]))
-        own = len(self._loads)
-        if self.carried is not None and self.count > own:
-            self.carried.push(q, forces[own : self.count])
+        own = len(self.description.loads)
+        if self.count > own:
+            self.components.push(q, forces[own : self.count])
         if not self._busy:
             return forces
         t, state = self.seen(t), self.mb.state(q, v)
@@ -735,40 +698,29 @@ class Mechanism:
 
     @property
     def _busy(self) -> bool:
-        return bool(self._loads) or self.contact is not None or bool(self._stored) or self.facts.has_passive
+        return bool(self.description.loads) or self.contact.touches or bool(self._stored) or self.facts.has_passive
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot under a generalized force and what the model has itself, where nothing is prescribed."""
-        if self.closed is not None:
-            return self.closed.accelerations(q, v, force)
-        if not len(v):
-            return force
-        return dyn.forward_dynamics(self.mb, q, v, force)
-
-    def _mixed(self, q: Array, v: Array, force: Array, vdot: Array, mask: Any) -> tuple[Array, Array]:
-        if self.closed is not None:
-            return self.closed.mixed(q, v, force, vdot, mask)
-        return dyn.mixed_dynamics(self.mb, q, v, force, vdot, mask)
+        return self.closures.accelerations(q, v, force)
 
     def settle(self, t: float, x: Array, end: bool) -> Array:
         """Prescribed coordinates as they are told, the rest on the closures."""
-        if self._prescribed is None and self.closed is None:
+        if not (self.constrained or self.is_closed):
             return x
-        if self._given or self._varying is not None:
+        if self.prescribes or self._varying is not None:
             self.place(t, x)  # what is carried along may give motions, and the masses of the metric
         q, v, work = self.parts(np.array(x))
-        if self._prescribed is not None:
-            self._prescribed.impose(t, q, v)
-            self.holds.impose(q, v)
-        if self.closed is not None:
-            still = [x.number for x in self.holds.active]
-            q, v = self.closed.onto(q, v, self._prescribed if self._given else None, still, end)
+        self.prescribed.impose(t, q, v)
+        self.holds.impose(q, v)
+        still = [x.number for x in self.holds.active]
+        q, v = self.closures.onto(q, v, self.prescribed if self.prescribes else None, still, end)
         return np.concatenate([q, v, work])
 
     def begun(self, t: float, x: Array) -> Array:
         """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
-        if self._prescribed is None and self.closed is None:
+        if not (self.constrained or self.is_closed):
             return x
         end = self.settle(t, x, True)
         if end is x or not self.facts.holonomic:  # rolling has no differences
@@ -782,33 +734,33 @@ class Mechanism:
     @property
     def projects(self) -> bool:
         """Whether states are put back on the closures with all dofs, nearest in the metric of the mass matrix."""
-        return self.closed is not None and self._prescribed is None and self.closed.projects
+        return self.closures.projects and not self.constrained
 
     def kept(self, x: Array, u: Array) -> Array:
         """What is left of [dq; dv; dwork] at x where its end is put back on the closures."""
-        if self.closed is None or not self.projects:
+        if not self.projects:
             return u
         nt, nv = self.coordinates.size, self.mb.nv
         q, left = self.parts(x)[0], np.array(u)
         for at in (0, nt):
-            left[at : at + nv] = self.closed.solver.project_velocity(q, u[at : at + nv])
+            left[at : at + nv] = self.closures.project_velocity(q, u[at : at + nv])
         return left
 
     @property
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
-        motions = self._prescribed.kept if self._given and self._prescribed is not None else None
+        motions, loads = self.prescribed.kept if self.prescribes else None, self.description.loads
         modes = tuple([x.mode for x in self.holds.all]) if self.holds.all else ()
-        numbers = self._numbers if self._loads else ()
+        numbers = self._numbers if loads else ()
         versions = self.mb.version, self.mb.parameters - self._reweighed
-        return Told(motions, versions, self.edition, numbers, modes, tuple(self._stored.items()))
+        return Told(motions, versions, loads, numbers, modes, tuple(self._stored.items()))
 
     def require_unchanged(self, told: Told, t: float, what: str) -> None:
         """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
         changed = ""
         if told.model != self.versions:
             changed = f"{self.mb.name!r} was changed"
-        elif told.edition != self.edition:
+        elif told.loads is not self.description.loads:
             changed = f"a control or a force on {self.mb.name!r} was replaced"
         elif told.stored != tuple(self.mb.acting_forces.items()):
             changed = f"the forces of mb.set_force on {self.mb.name!r} were changed"
@@ -823,7 +775,7 @@ class Mechanism:
         it reads what was changed since. Where it jumps at t it may give either side. Loads that hold, and controls that
         are numbers, change by themselves: they are left out."""
         state = self.mb.state(q, v)
-        for load, before in zip(self._loads, forces, strict=False):
+        for load, before in zip(self.description.loads, forces, strict=False):
             changes = getattr(load, "switches", False) or isinstance(load, HingeRow)
             if changes or (isinstance(load, Control) and load.is_number):
                 continue
@@ -839,25 +791,23 @@ class Mechanism:
     def under(self, told: Told) -> Iterator[None]:
         """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a
         while; afterwards all is as it was."""
-        before, motions, closed, span, placed = self.told_now, self._prescribed, self.closed, self._span, self._placed
-        values, held = None if self.carried is None else self.carried.keep(), self._values
+        before, prescribed, closures, span = self.told_now, self.prescribed, self.closures, self._span
+        values, held, placed = self.components.keep(), self._values, self._placed
         try:
             self._set_conditions(told)
             self._span, self._placed, self._values = ALWAYS, None, None
-            if told.motions is not None:
-                self._prescribed = told.motions
-            if closed is not None:
-                self.closed = closed.copied()
+            self.prescribed = prescribed if told.motions is None else told.motions
+            self.closures = closures.copied()
             yield
         finally:
             self._set_conditions(before)
-            self._prescribed, self.closed, self._span, self._placed, self._values = motions, closed, span, placed, held
-            if self.carried is not None:
-                self.carried.restore(values)
+            self.prescribed, self.closures, self._span = prescribed, closures, span
+            self._placed, self._values = placed, held
+            self.components.restore(values)
 
     def _set_conditions(self, told: Told) -> None:
         """Let controls have these numbers, and loads that hold these modes."""
-        controls = [x for x in self._loads if isinstance(x, Control) and x.is_number]
+        controls = [x for x in self.description.loads if isinstance(x, Control) and x.is_number]
         for control, number in zip(controls, told.numbers, strict=True):
             control.set(number)
         for hold, mode in zip(self.holds.all, told.modes, strict=True):
@@ -878,33 +828,34 @@ class Mechanism:
     def inside(self, t: float, x: Array, told: Told) -> Array:
         """A point inside a step that was taken: prescribed as it was told then, and on the closures, which must still
         be those of then."""
-        if self.closed is None and told.motions is None:
+        if told.motions is None and not self.is_closed:
             return x
         if told.motions is not None:
             self._place(t, x)
         q, v, work = self.parts(np.array(x))
         if told.motions is not None:
             told.motions.impose(t, q, v)
-        if self.closed is not None:
+        if self.is_closed:
             if told.model != self.versions:
                 raise StaleError(
                     f"{self.mb.name!r} was changed after its step around t = {t:.9g} s, and a state between rows is "
                     "put on its closures: ask run.at before, or interpolate run.q."
                 )
-            q, v = self.closed.onto(q, v, told.motions)
+            q, v = self.closures.onto(q, v, told.motions)
         return np.concatenate([q, v, work])
 
     def jacobian(self, t: float, x: Array, w: Array | None = None, more: Array | None = None) -> Array:
         """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains; else by
         differences, from the rates w there. `more` is a further generalized force, of an analytic one."""
         q, v, _ = self.parts(x)
-        stabilized = isinstance(self.closed, Stabilized)
-        plain = self._prescribed is None and self.carried is None
+        stabilized = isinstance(self.closures, Stabilized)
+        plain = self.components.is_empty and not self.constrained
         if not plain or self.rolls or stabilized or not self.coordinates.is_group:
             return jacobian.by_differences(self, t, x, w)
-        if self.closed is None:
-            return jacobian.of_tree(self, t, q, v, np.zeros(len(v)) if more is None else more)
-        return jacobian.of_closed(self, self.closed, t, q, v, np.zeros(len(v)) if more is None else more)
+        more = np.zeros(len(v)) if more is None else more
+        if isinstance(self.closures, Closed):
+            return jacobian.of_closed(self, self.closures, t, q, v, more)
+        return jacobian.of_tree(self, t, q, v, more)
 
     def scale(self, x: Array, w: Array) -> Array:
         """What errors are measured by, in any units: radians and lengths of the model for coordinates; for velocities
@@ -924,6 +875,6 @@ class Mechanism:
         return self._with_carried(np.concatenate([unit, travels, unit * rate, np.full(len(self.names), np.inf)]), x)
 
     def _with_carried(self, scale: Array, x: Array) -> Array:
-        if self.carried is None:
+        if self.components.is_empty:
             return scale
-        return np.concatenate([scale, self.carried.scale(self.carried_of(x))])
+        return np.concatenate([scale, self.components.scale(self.carried_of(x))])

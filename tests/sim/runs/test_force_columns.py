@@ -11,6 +11,7 @@ import pytest
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import StateError
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.runs.force_columns import ForceColumns, Forces
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.recorder import Recorder
@@ -94,7 +95,7 @@ def test_controls_have_the_dofs_of_their_rows():
 def test_a_load_that_acts_beside_its_row_is_recorded(monkeypatch):
     """Rows so far are kept, and their forces are whole from then on."""
     mb = sc.load("arm7")
-    problem = Mechanism(mb)
+    problem = Mechanism(RunProblem.of(mb))
     recorder = Recorder(problem, "rk4")
     recorder._columns = ForceColumns((len(problem.names), mb.nv), np.arange(3))
     x, w = problem.point(mb.q, mb.v), np.zeros(problem.manifold.size)

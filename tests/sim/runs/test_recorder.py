@@ -8,6 +8,7 @@ import pytest
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import SimulationError
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.system import Mechanism
 
@@ -17,7 +18,7 @@ LARGEST = np.sqrt(np.finfo(float).max)
 
 def recorded(speeds: list[float]) -> tuple[Recorder, str]:
     """A recorder of states at 0, 1, 2, ... s with these speeds, and what it says of them."""
-    m = Mechanism(sc.load("pendulum"))
+    m = Mechanism(RunProblem.of(sc.load("pendulum")))
     recorder = Recorder(m, "verlet")
     for t, v in enumerate(speeds):
         recorder.row(float(t), m.point(np.array([0.1 * t]), np.array([v])), np.zeros(m.manifold.size))

@@ -81,7 +81,8 @@ def test_in_a_browser(tmp_path):
         browser.size(1200, 800)
         browser.open(page.url)
         browser.until("document.querySelectorAll('#tree li').length === 5")
-        plots = browser.until("[...document.querySelectorAll('#plots figcaption')].map(x => x.textContent.split(' ')[0])")
+        captions = "[...document.querySelectorAll('#plots figcaption')].map(x => x.textContent.split(' ')[0])"
+        plots = browser.until(captions)
         assert 1 <= len(plots) <= 4  # at once, and without the plot that is asked for below
         assert "arm.q" not in plots
         assert all(name in s.signals().__repr__() for name in plots)

@@ -60,7 +60,7 @@ def call(task: RunTask, state: RunState, function: Callable[[float, State], Any]
     mb.set_state(q, v, problem.vdot_of(state.x, w))
     before, acts = mb.current, account(task)
     function(state.t, before)
-    same = problem.contact is not None and problem.carried is None and acts == account(task)
+    same = problem.contact.touches and problem.components.is_empty and acts == account(task)
     return taken_over(task, state, before, w if same else None)
 
 
@@ -89,7 +89,7 @@ def visits_of(task: RunTask, state: RunState) -> tuple[VisitPlan, list[Visited]]
     """The callbacks as visits between compiled steps, and the list in which their next calls go on; None where there is
     none, or steps end at each."""
     acting = task.acting
-    if not task.callbacks or task.watch.events or acting.carried is not None or task.clock is not None:
+    if not task.callbacks or task.watch.events or not acting.components.is_empty or task.clock is not None:
         return None
     calls = [(due, x.period, x.function) for due, x in zip(dues(task, state), task.callbacks, strict=True)]
 
@@ -114,7 +114,6 @@ def account(parts: RunParts) -> tuple[object, ...]:
     """Account of what acts and of the model, without the state and the numbers of controls: to be compared with a later
     one."""
     acting, mb = parts.acting, parts.acting.mb
-    edits = parts.problem.edition, mb.revision, mb.parameters, len(parts.watch.events), len(parts.callbacks)
+    edits = parts.problem.description.loads, mb.revision, mb.parameters, len(parts.watch.events), len(parts.callbacks)
     forces = [(node, id(wrench)) for node, wrench in mb.acting_forces.items()]
-    touch = parts.problem.contact
-    return edits, forces, acting.prescribed.edition, None if touch is None else touch.scene.revision
+    return edits, forces, acting.prescribed.edition, parts.problem.contact.revision

@@ -46,8 +46,7 @@ def happen(task: RunTask, state: RunState, crossing: Crossing) -> RunState:
 
 def _crossed(task: RunTask, state: RunState, crossed: Mapping[str, float]) -> RunState:
     """The state after crossings of what is carried along; after an error that is as it was before the jumps."""
-    carried, problem = task.acting.carried, task.problem
-    assert carried is not None
+    carried, problem = task.acting.components, task.problem
     values = carried.keep()
     try:
         x, stopped, others = jumps(task, state, crossed, state.stopped)

@@ -19,8 +19,8 @@ def at_last_row(parts: RunParts, state: RunState, recorder: Recorder) -> RunStat
     t, x = recorder.last
     if t == state.t:
         return state
-    last, carried, ticked = nanoseconds(t, "t"), parts.acting.carried, state.ticked
-    if carried is not None and ticked is not None and ticked[0] > last:
+    last, carried, ticked = nanoseconds(t, "t"), parts.acting.components, state.ticked
+    if ticked is not None and ticked[0] > last:
         carried.restore(ticked[1])
     parts.stability.forget()
     return msgspec.structs.replace(
@@ -62,7 +62,7 @@ def _stiffness(parts: RunParts, run: Run) -> str:
     why = limit(parts.method, problem, float(run.t[0]), x, length)
     if why:
         return f" {why[0].upper()}{why[1:]}"
-    if problem.carried is None or not problem.carried.size:
+    if not problem.components.size:
         return ""
     return (
         f" Steps of {length:g} s may be too long for the fastest of its components: try steps of {length / 10:g} "

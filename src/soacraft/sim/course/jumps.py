@@ -30,8 +30,7 @@ def jumps(
 ) -> tuple[Array, str, list[Happened]]:
     """The point after the jumps of crossings, all at once, and of those that these make, and so on; the event that
     stops the run, and the crossings that happened. `crossed` has the sign of each before it crossed."""
-    problem, carried, x, t = task.problem, task.acting.carried, state.x, state.t
-    assert carried is not None
+    problem, carried, x, t = task.problem, task.acting.components, state.x, state.t
     values = np.array(problem.margins(t, x))
     signs = np.sign(values)
     at_zero = np.array([name in crossed for name, _ in carried.crossings])

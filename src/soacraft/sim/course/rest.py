@@ -28,13 +28,13 @@ def left(parts: RunParts, state: RunState) -> RunState:
     problem = parts.acting.problem
     mb = problem.mb
     q, v, rest = problem.parts(state.x)
-    if problem.carried is not None and problem.varies:
+    if not problem.components.is_empty and problem.varies:
         with suppress(SoacraftError):  # masses are those of the last stage otherwise, which may not be its own
             problem.place(state.t, state.x)
     mb.set_state(q, v)
     work = dict(zip(problem.names, rest.tolist(), strict=False))  # states of components follow
-    if problem.carried is not None:
-        problem.carried.present = problem.carried_of(state.x).copy()
+    if not problem.components.is_empty:
+        problem.components.present = problem.carried_of(state.x).copy()
     return msgspec.structs.replace(state, seen=mb.current, work=work)
 
 
@@ -64,10 +64,8 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
     state = at_point(parts, state, problem)
     rates = state.w if within else rates_of(parts, state)
     q, v, _ = problem.parts(state.x)
-    touch = problem.contact
-    turns, independent, choice = ({}, None, None) if problem.closed is None else problem.closed.memory
-    ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
-    z = np.zeros(0) if problem.carried is None else problem.carried.present
+    turns, independent, choice = problem.closures.memory
+    ticks, held = problem.components.memory()
     return SimState(
         ns=state.now.ns,
         rest=state.now.rest,
@@ -75,7 +73,7 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
         q=q,
         v=v,
         work=np.array([state.work.get(name, 0.0) for name in problem.names]),
-        z=z,
+        z=problem.components.present,
         rates=np.zeros(0) if rates is None else rates,
         forces=tuple(problem.names),
         dofs=tuple(problem.mb.dof_names),
@@ -90,8 +88,8 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
         independent=None if independent is None else tuple(independent),
         embedding=None if choice is None else (tuple(choice[0]), choice[1]),
         within=within,
-        began=problem.contact is not None and problem.contact.began,
-        impulses={} if touch is None else by_names(touch.impulses_at(state.t), touch.scene.names),
+        began=problem.contact.began,
+        impulses=by_names(problem.contact.impulses_at(state.t), problem.contact.shapes),
         controls=parts.acting.numbers,
         ticks=tuple(ticks),
         held=held,
@@ -106,15 +104,12 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
     parts.acting.recall(value.controls)
     parts.stride.begin_anew()
     parts.stability.forget()
-    if problem.closed is not None:
-        problem.closed.recall(value.closures, value.independent, value.embedding)
-    if problem.contact is not None:
-        problem.contact.recall(value.began)
-        problem.contact.begin_with(value.t, as_table(value.impulses, problem.contact.scene.names))
-    if problem.carried is not None:
-        problem.carried.recall(value.ticks, {name: deepcopy(x) for name, x in value.held.items()})
-        problem.carried.present = np.array(value.z)
-        problem.displaced()
+    problem.closures.recall(value.closures, value.independent, value.embedding)
+    problem.contact.recall(value.began)
+    problem.contact.begin_with(value.t, as_table(value.impulses, problem.contact.shapes))
+    problem.components.recall(value.ticks, {name: deepcopy(x) for name, x in value.held.items()})
+    problem.components.present = np.array(value.z)
+    problem.displaced()
     acts = account(parts), parts.acting.numbers
     return RunState(
         now=Instant(value.ns, value.rest),
@@ -131,7 +126,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
 def fit(parts: RunParts) -> Fit:
     """Return what a state must fit to."""
     problem, numbers = parts.acting.begin(), parts.acting.numbers
-    ticks, held = ([], {}) if problem.carried is None else problem.carried.memory()
+    ticks, held = ([], {}) if problem.components.is_empty else problem.components.memory()
     return Fit(
         problem.mb,
         tuple(problem.names),
@@ -140,6 +135,6 @@ def fit(parts: RunParts) -> Fit:
         tuple(sorted(numbers)),
         tuple(sorted(set(parts.acting.controls) - set(numbers))),
         len(ticks),
-        0 if problem.carried is None else problem.carried.size,
+        problem.components.size,
         held,
     )

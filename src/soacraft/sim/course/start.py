@@ -28,8 +28,7 @@ def at_point(parts: RunParts, state: RunState, problem: Mechanism) -> RunState:
         return state
     signs = parts.watch.jumped(state.signs, state.t, state.x if len(state.x) else None)
     parts.stability.forget()
-    if problem.contact is not None:
-        problem.contact.begin_anew()
+    problem.contact.begin_anew()
     return msgspec.structs.replace(state, x=problem.point(q, v), steps=state.steps.restarted(), signs=signs, rates=None)
 
 
@@ -41,13 +40,14 @@ def started(parts: RunParts, state: RunState, problem: Mechanism | None = None) 
     state = at_point(parts, state, problem)
     mb, prescribed, t = problem.mb, acting.prescribed.dofs, state.now.seconds
     work = np.array([*map(state.work.get, problem.names, repeat(0.0))])
-    if problem.carried is not None:
+    components = problem.components
+    if not components.is_empty:
         problem.displaced()
-        problem.carried.begin(state.now.ns)
-        problem.ticks_first = problem.carried.next_tick == state.now.ns
+        components.begin(state.now.ns)
+        problem.ticks_first = components.next_tick == state.now.ns
     x = problem.point(*problem.parts(state.x)[:2], work)
-    if problem.closed is not None and not prescribed:
-        problem.closed.require_closed(np.array(mb.q), np.array(mb.v))
+    if problem.is_closed and not prescribed:
+        problem.closures.require_closed(np.array(mb.q), np.array(mb.v))
     if problem.holds.all:
         problem.holds.require_inside(x)
     for load in acting.loads:
@@ -60,7 +60,7 @@ def started(parts: RunParts, state: RunState, problem: Mechanism | None = None) 
                     f"p.prescribe({name!r}, None)."
                 )
             load.begin_run(problem.parts(x)[0])
-    if problem.contact is not None:
+    if problem.contact.touches:
         x = problem.contact.pushed_out(problem, t, x)
     breaks = acting.breaks
     problem.see(window(breaks, state.now) if breaks else ALWAYS)

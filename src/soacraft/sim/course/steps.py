@@ -56,9 +56,8 @@ def ended(task: RunTask, state: RunState, step: Step) -> RunState:
 def _next_stop(task: RunTask, state: RunState, goal: int) -> int:
     """The next nanosecond at which a step must end."""
     due = [goal, *dues(task, state), *saves(task, state)]
-    carried = task.acting.carried
-    if carried is not None and carried.next_tick is not None:
-        due.append(carried.next_tick)
+    tick = task.acting.components.next_tick
+    due += [] if tick is None else [tick]
     due += [ns for x in task.acting.breaks if (ns := x.after(state.now.ns)) is not None]
     return task.stride.stop(state.steps.origin, state.now, min(due))
 
@@ -95,50 +94,49 @@ def walk(task: RunTask, state: RunState) -> tuple[RunState, int]:
 def _walk(task: RunTask, state: RunState, visits: VisitPlan | None) -> tuple[RunState, Walked]:
     """The state after the steps of one compiled call, and these, which are recorded; no steps where events other than
     the crossings of components are looked for, or functions jump."""
-    problem, carried = task.acting.problem, task.acting.carried
-    if state.now.ns < state.doubtful or (task.clock is not None and carried is None):
+    problem, carried = task.acting.problem, task.acting.components
+    if state.now.ns < state.doubtful or (task.clock is not None and carried.is_empty):
         return state, Walked(None, state.steps)
     asks = bool(task.watch.events) and task.watch.asks_functions
-    names = [] if carried is None else [name for name, _ in carried.crossings]
+    names = [] if carried.is_empty else [name for name, _ in carried.crossings]
     if task.watch.events and not task.watch.holds_are_clear(state.signs):
         return state, Walked(None, state.steps)
-    if asks if carried is not None else (breaks := task.acting.breaks) and any(x.jumps for x in breaks):
+    if asks if not carried.is_empty else (breaks := task.acting.breaks) and any(x.jumps for x in breaks):
         return state, Walked(None, state.steps)
-    values = None if carried is None else carried.keep()
+    values = None if carried.is_empty else carried.keep()
     wait = None if task.clock is None else task.clock.wait
     stop = task.goal
     if state.due is not None or task.callbacks:
         stop = min([stop, *saves(task, state), *(dues(task, state) if visits is None else visits.stops)])
     most = None
-    if task.look is not None and carried is not None:
+    if task.look is not None and not carried.is_empty:
         ahead, origin = task.look.ahead, state.steps.origin
         most = max(1, ahead) if task.method.adaptive else None
         stop = task.stride.stop(origin, state.now, stop, ahead) if ahead > 1 else _next_stop(task, state, stop)
     if asks:
         state, walked = _without_events(task, state, stop)
     else:
-        if carried is not None:
+        if names:
             carried.signs[:] = state.signs.of(names)
         walked = task.stride.many(problem, state.steps, state.now, state.x, state.w, stop, wait, visits, most)
     before, block = state.steps, walked.block
     state = msgspec.structs.replace(state, steps=walked.memory)
     if block is None:
         return state, walked
-    if carried is not None and not task.acting.is_current:  # an equation changed the structure
+    if not (carried.is_empty or task.acting.is_current):  # an equation changed the structure
         walked.require_fine()
-    if carried is not None:
+    if not carried.is_empty:
         problem.displaced()
     now = Instant(int(block.ns[-1]))
     after = msgspec.structs.replace(state, now=now, x=block.x[-1], w=block.w[-1])
-    if carried is not None:
+    if not carried.is_empty:
         signs = state.signs.after(names, carried.signs)
         after = msgspec.structs.replace(after, ticked=(int(block.ns[1]), values), signs=signs)
     task.show(after)
     if _recorded(task, block, walked):
         return after, walked
-    assert carried is not None
     carried.restore(values)
-    if problem.contact is not None:
+    if problem.contact.touches:
         problem.contact.take_back(state.t)
     return task.show(msgspec.structs.replace(state, ticked=None, doubtful=now.ns)), Walked(None, before)
 
@@ -162,7 +160,7 @@ def _without_events(task: RunTask, state: RunState, stop: int) -> tuple[RunState
     """Compiled steps up to the one in which an event happens, which Python takes: none where that is the next. Steps
     are taken ahead, twice as many each time that none happens; those beyond an event are taken back."""
     problem, stride, began = task.problem, task.stride, time.perf_counter()
-    follows = None if problem.closed is None else problem.closed.memory
+    follows = problem.closures.memory
     walked = stride.many(problem, state.steps, state.now, state.x, state.w, stop, most=state.ahead)
     if walked.block is None:
         return state, walked
@@ -177,10 +175,8 @@ def _without_events(task: RunTask, state: RunState, stop: int) -> tuple[RunState
         ahead = max(1, state.ahead // 2) if slow else min(2 * state.ahead, AHEAD[1])
         return msgspec.structs.replace(state, signs=signs, ahead=ahead), walked
     walked.require_uninterrupted()
-    if problem.closed is not None and follows is not None:
-        problem.closed.recall(*follows)
-    if problem.contact is not None:
-        problem.contact.take_back(state.t)
+    problem.closures.recall(*follows)
+    problem.contact.take_back(state.t)
     after_quiet = msgspec.structs.replace(state, signs=signs, ahead=AHEAD[0])
     if not quiet:
         return after_quiet, Walked(None, state.steps)

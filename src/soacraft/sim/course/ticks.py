@@ -17,8 +17,8 @@ from soacraft.spatial.checks import Array
 def tick(task: RunTask, state: RunState, step: Step | None = None) -> RunState:
     """The state after what is carried along had the contacts of the step that ended, and ticked, where it is due;
     crossings that this makes jump at once. After an error it is as it was before."""
-    carried = task.acting.carried
-    if carried is None:
+    carried = task.acting.components
+    if carried.is_empty:
         return state
     problem = task.problem
     due = carried.next_tick == state.now.ns and state.now.rest <= 0.0
@@ -41,8 +41,7 @@ def tick(task: RunTask, state: RunState, step: Step | None = None) -> RunState:
 
 def _crossed(task: RunTask, state: RunState, before: Mapping[str, float]) -> RunState:
     """The state after jumps of the crossings that a tick made, from the values of their functions before it."""
-    carried, problem, x, stopped = task.acting.carried, task.problem, state.x, state.stopped
-    assert carried is not None
+    carried, problem, x, stopped = task.acting.components, task.problem, state.x, state.stopped
     signs = np.sign(list(before.values())), np.sign(problem.margins(state.t, x))
     names = turned(carried.crossings, *signs)
     if names:
@@ -55,10 +54,10 @@ def _crossed(task: RunTask, state: RunState, before: Mapping[str, float]) -> Run
 
 def feel(task: RunTask, step: Step | None) -> None:
     """Let what is carried along have the contacts of a step that was taken, if it asks for them."""
-    carried, problem = task.acting.carried, task.problem
-    if step is None or carried is None or not _feels(task, step):
+    carried, problem = task.acting.components, task.problem
+    if step is None or not _feels(task, step):
         return
-    last = [] if problem.contact is None else problem.contact.steps[-1:]
+    last = problem.contact.steps[-1:]
     touched = last and last[0].t > step.t0 + 1e-9 * step.h  # else nothing was near in it
     carried.feel(last[0] if touched else None, step.h)
     problem.displaced()
@@ -66,8 +65,7 @@ def feel(task: RunTask, step: Step | None) -> None:
 
 def _feels(task: RunTask, step: Step | None) -> bool:
     """True if what is carried along takes the contacts of a step."""
-    carried = task.acting.carried
-    return step is not None and step.h > 0.0 and carried is not None and carried.feels
+    return step is not None and step.h > 0.0 and task.acting.components.feels
 
 
 def weighed(task: RunTask, state: RunState, before: Array | None) -> RunState:

@@ -166,6 +166,7 @@ class Contact(Remade, Touching):
     """
 
     name = "contact"
+    touches = True
 
     _remade: ClassVar = {"_compiled": None}
     _takes_out: ClassVar[bool] = True
@@ -201,6 +202,16 @@ class Contact(Remade, Touching):
         self._force: Array | None = None
         self._hinge_rows, self._row_forces = HingeRows(), np.zeros(0)
         self._start, self._step, self._parts = _UNSEEN, _StepRows(), _Parts()
+
+    @property
+    def revision(self) -> int:
+        """Number of times that the scene changed."""
+        return self.scene.revision
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """Names of the shapes that may touch."""
+        return tuple(self.scene.names)
 
     @property
     def surfaces(self) -> Surfaces:
@@ -315,14 +326,16 @@ class Contact(Remade, Touching):
         self.follow()
         return tuple(self._beyond(t, q)) if self._start.first is None else self._start.first
 
-    def compiled(self) -> CompiledContact:
-        """What touches, as compiled steps read it; kept until something of it changes. `begin` comes first."""
+    def compiled(self, t: float | None = None) -> CompiledContact:
+        """What touches, as compiled steps read it, with the impulses of the step that ended at t, where it is given; kept
+        until something of it changes. `begin` comes first."""
         core = self.scene.compiled[0]
         key = core, self._parts.surfaces, self._parts.stops, self._parts.rubs
         if self._compiled is None or any(x is not y for x, y in zip(self._compiled[0], key, strict=True)):
             made = compiled_contact(self.scene, *key[1:], self._law.restitution == "energy", self._law.tolerance)
             self._compiled = key, made
-        return self._compiled[1]
+        contact = self._compiled[1]
+        return contact if t is None else contact._replace(impulses=self.impulses_at(t))
 
     def take(self, log: tuple[Array, Array], forces: Array) -> None:
         """The contacts of compiled steps, as arrays, and the `mean_forces` of the last of them; they are made into
@@ -534,7 +547,9 @@ class Contact(Remade, Touching):
                 solve = lambda X: np.asarray(inverse @ X)  # noqa: E731
                 done = taken(rows, solve, v_free, struck, allowed, further, self._law, bounces)
             except ConvergenceError as wrong:
-                driven = [repr(x) for x, is_told in zip(self._mb.dof_names, problem.told, strict=True) if is_told]
+                driven = [
+                    repr(x) for x, is_told in zip(self._mb.dof_names, problem.prescribed.mask, strict=True) if is_told
+                ]
                 if not driven:
                     raise
                 raise ConvergenceError(
@@ -622,7 +637,7 @@ class Contact(Remade, Touching):
                 ways.append(_BEYOND * way)
         if not any(gap < -way for gap, way in zip(gaps, ways, strict=True)):
             return None
-        held = [np.eye(nv)[problem.told]]
+        held = [np.eye(nv)[problem.prescribed.mask]]
         if self._step.pressed is not None and same is not None and near.issuperset(sides):
             before, inverse, _, tied = self._step.pressed
             N = [*before.J[before.normals[same]], *N]
@@ -662,7 +677,7 @@ class Contact(Remade, Touching):
         are those before the step and at its smooth end."""
         nv, (before, v) = self._mb.nv, velocities
         rows, laws, asked = list(tied[0]), list(tied[1]), list(tied[2])
-        held, bounces, of_loads = problem.told, dict[int, float](), list[tuple[int, int]]()
+        held, bounces, of_loads = problem.prescribed.mask, dict[int, float](), list[tuple[int, int]]()
         numbers = {load: i for i, (load, _) in enumerate(self._hinge_rows.places)}
         for i in np.flatnonzero(held):
             rows.append(np.eye(nv)[i])
@@ -702,9 +717,9 @@ class Contact(Remade, Touching):
 
 def _closures(problem: Mechanism, q: Array) -> Further:
     """Rows of closures and couplings at q, none of a tree."""
-    if problem.closed is None:
+    if not problem.is_closed:
         return np.zeros((0, problem.mb.nv)), (), np.zeros(0)
-    return closures(problem.closed.solver.graph, q)
+    return closures(problem.mb, q)
 
 
 def _near_stops(

@@ -53,7 +53,7 @@ def evaluation_of(problem: Mechanism, loads: Sequence[Load], places: Sequence[in
     """The evaluation of the loads of a problem that compiled code does not know; None where there is none. Pushes are
     known to it, and so are rigid stops and friction that sticks. The number of control i is at `places[i]` of
     `values`."""
-    mb, once = problem.mb, problem.contact is not None
+    mb, once = problem.mb, problem.contact.touches
     rows = np.full(len(loads), -1, dtype=np.int64)
     built_in = [isinstance(x, Control | Push) or getattr(x, "switches", False) for x in loads]
     forced = [i for i, x in enumerate(built_in) if not x]

@@ -73,9 +73,9 @@ class Prescribed:
             for number, (name, place, function, motion) in self._motions.items()
         }
 
-    def functions(self, carried: Carried | None = None) -> list[str]:
+    def functions(self, carried: Carried) -> list[str]:
         """Names of the dofs whose motions are called in Python by compiled steps. Components are no functions."""
-        if carried is not None:
+        if not carried.is_empty:
             return []
         return [name for name, _, _, motion in self._motions.values() if piecewise_of(motion) is None]
 

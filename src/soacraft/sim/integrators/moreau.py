@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from soacraft.sim.forces.loads import Passive
+from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.forces.varying_mass import VaryingMass
 from soacraft.sim.implicit import Implicit, ImplicitProblem
 from soacraft.sim.integrators.explicit import RK4
@@ -58,7 +59,7 @@ class Moreau(Method):
         """One step: four evaluations and a contact problem."""
         mechanism = cast("Mechanism", problem)
         contact = mechanism.contact
-        if contact is None:
+        if isinstance(contact, NoContact):
             return self._smooth.step(problem, t, x, h, w)
         nq, _, nv = problem.sizes
         contact.begin(t, x[:nq])
@@ -82,7 +83,7 @@ class Moreau(Method):
             problem = cast("Problem", ImplicitProblem(mechanism, implicit))
         smooth = self._smooth.step(problem, t, x, h, problem.rates(t, x))
         self._coordinates, free = smooth.F[0], smooth.x1
-        if mechanism.closed is not None and mechanism.coordinates.is_group:  # where it was put on the closures
+        if mechanism.is_closed and mechanism.coordinates.is_group:  # where it was put on the closures
             self._coordinates = mechanism.motions.between(x[: nq + nv], free[: nq + nv])
         q_f, v_f = free[:nq], free[nq : nq + nv]
         start = x[:nq], x[nq : nq + nv]
@@ -150,7 +151,7 @@ class Moreau(Method):
         done = mechanism.work_of(free) + 0.5 * h * forces @ (v1 - v)
         if implicit is not None:
             done -= implicit.added @ (0.5 * (mechanism.parts(x)[1] + v1) * (v1 - v))
-        of_contact = mechanism.names.index(mechanism.contact.name) if mechanism.contact is not None else -1
+        of_contact = mechanism.names.index(mechanism.contact.name) if mechanism.contact.touches else -1
         before = mechanism.work_of(x)
         done[of_contact] = before[of_contact]
         grown, by_mass = mechanism.grown(t, x, t + h, end)

@@ -18,6 +18,7 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.sim.forces.loads import Passive
+from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.moreau import lifted, work_of_rows
 from soacraft.sim.integrators.partitioned import rows_of
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
@@ -40,12 +41,12 @@ class MoreauMidpoint(Method):
         """One step: two evaluations and a contact problem."""
         mechanism = cast("Mechanism", problem)
         mechanism.require_plain(self.name)
-        if mechanism.closed is not None:
+        if mechanism.is_closed:
             raise ModelError(f"{self.name} takes trees, and {mechanism.mb.name!r} is a closed chain; use 'moreau'.")
         nq, nt, nv = problem.sizes
         contact, space = mechanism.contact, mechanism.coordinates
-        if contact is not None:
-            contact.begin(t, x[:nq])
+        contact.begin(t, x[:nq])
+        if contact.touches:
             mechanism.hold_functions(t, x)
         self._check(mechanism, t, h, 0.5 * h * x[nq : nq + nv])
         q, v0 = space.move(x[:nq], 0.5 * h * x[nq : nq + nv]), space.carry(0.5 * h * x[nq : nq + nv], x[nq : nq + nv])
@@ -56,23 +57,21 @@ class MoreauMidpoint(Method):
             v = v0 + way * rate[nt : nt + nv]
             rest = x[nq + nv :] + way * rate[nt + nv :]
         start = x[:nq], x[nq : nq + nv]
-        if contact is not None:
-            contact.require_sides(t, 0.5 * h, start, (q, v))
-        done = None if contact is None else contact.act(mechanism, t + h, h, (q, v0), (q, v), 0.0)
+        contact.require_sides(t, 0.5 * h, start, (q, v))
+        done = None if isinstance(contact, NoContact) else contact.act(mechanism, t + h, h, (q, v0), (q, v), 0.0)
         pressed = done is not None and done.presses
         v1 = done.v if done is not None and pressed else v
         self._check(mechanism, t, h, 0.5 * h * v1)
         end = np.concatenate([space.move(q, 0.5 * h * v1), space.carry(0.5 * h * v1, v1), rest])
         work = 0.5 * h * forces @ (v0 + v1)
-        if contact is not None and (pressed or contact.takes_out):
+        if not isinstance(contact, NoContact) and (pressed or contact.takes_out):
             end, rise = self._balanced(mechanism, t + h, h, x, end, v1, work)
             work += work_of_rows(contact, mechanism, h, v0, v1, rise)
-        if contact is not None:
-            contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
+        contact.require_sides(t, h, start, (end[:nq], end[nq : nq + nv]))
         names = len(mechanism.names)
         end[nq + nv : nq + nv + names] = x[nq + nv : nq + nv + names] + work
         u = np.concatenate([mechanism.motions.between(x[: nq + nv], end[: nq + nv]), end[nq + nv :] - x[nq + nv :]])
-        if contact is not None:
+        if contact.touches:
             mechanism.hold_functions(t + h, end)
         w1 = problem.rates(t + h, end)
         v1 = end[nq : nq + nv] - space.velocity(end[:nq], x[nq : nq + nv], x[:nq])
@@ -88,7 +87,7 @@ class MoreauMidpoint(Method):
         """The end, moved out of shapes that it is in, and the rise of its energy by that; growth of the energy that is
         not the work of the others is the work of the contacts, which is set in `work`."""
         contact = mechanism.contact
-        assert contact is not None
+        assert not isinstance(contact, NoContact)
         of_contact, before, rise = mechanism.names.index(contact.name), mechanism.mechanical_energy(x), 0.0
         out = contact.out_of_end(mechanism, t, h, mechanism.parts(end)[0], v1)
         if out is not None:

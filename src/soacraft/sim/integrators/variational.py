@@ -66,8 +66,7 @@ class Variational(Method):
             powers += part * h * power
             t += part * h
             v = dyn.mass_matrix_solve(problem.mb, q, mu, ignore_loops=True)
-            if problem.closed is not None:
-                v = problem.closed.solver.project_velocity(q, v)
+            v = problem.closures.project_velocity(q, v)
         end = problem.point(q, v, work + powers)
         w1 = problem.rates(t, end)
         size = problem.motions.point_size
@@ -96,7 +95,7 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
     mb = problem.mb
     xi, dofs = h * v, measure_of(mb, q).dofs
     last, rounds = np.inf, 0
-    impulses = None if problem.closed is None else _Impulses(mb, q)
+    impulses = _Impulses(mb, q) if problem.is_closed else None
     while rounds < _ROUNDS:
         rounds += 1
         half = mb.integrate(q, 0.5 * xi)

@@ -3,6 +3,7 @@ closed chain each for itself."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from soacraft.errors import ModelError, SimulationError, StateError
@@ -14,6 +15,7 @@ from soacraft.sim.rollouts.side_by_side import Batch
 from soacraft.sim.rollouts.singly import rollout_singly
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
+from soacraft.sim.tree import Tree
 from soacraft.spatial.checks import Array
 
 
@@ -23,8 +25,7 @@ def rollout_contact(
     """States (..., steps + 1, nq) and (..., steps + 1, nv) after 0, 1, ... steps of `step` nanoseconds with contact,
     from t = 0 on, under the controls of a problem. O(n) a step, and what its contacts take."""
     mb = problem.mb
-    loads = [*problem.loads, *([] if problem.contact is None else [problem.contact])]
-    why = engine_of(mb, method, loads, prescribed=problem.given).obstacle_alone
+    why = engine_of(replace(problem.description, closures=Tree(mb)), method).obstacle_alone
     if why:
         raise ModelError(f"rollout of {mb.name!r} with contact is not compiled: {why}; use p.advance_to.")
     between = [(x.name, ns) for x in problem.loads if isinstance(x, Control) for ns in x.knots.ns if ns % step]
@@ -34,7 +35,7 @@ def rollout_contact(
             f"the control of {name!r} has a sample at {ns / 1e9:.9g} s, within a step of the rollout; give samples at "
             f"multiples of {step / 1e9:.9g} s, or use p.advance_to."
         )
-    if problem.closed is not None:
+    if problem.is_closed:
         return rollout_singly(problem, method, q, v, force, steps, step, threads)
     batch = Batch(mb, q, v, force, steps)
     Q, V = batch.room()
@@ -48,5 +49,5 @@ def rollout_contact(
             "contacts were not solved to the tolerance, a hinge turns by more than 3 rad, or a number is not finite. "
             "Take a smaller step, or look at it with p.advance_to."
         )
-    check_rollout(mb, None, method, step / 1e9, Q, V, loads)
+    check_rollout(problem.description, method, step / 1e9, Q, V)
     return batch.shaped(Q, V)

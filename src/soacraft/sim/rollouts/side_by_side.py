@@ -71,7 +71,7 @@ def rollout_side_by_side(
         place = f"state {state} of the rollout of {mb.name!r} stopped in step {at}, at {at * h:.9g} s: "
         why = "a hinge turns by more than 3 rad within the step" if turned else "its acceleration is not finite"
         raise SimulationError(f"{place}{why}. Take a smaller step, or look at it with p.advance_to.")
-    check_rollout(mb, None, method, h, Q, V)
+    check_rollout(problem.description, method, h, Q, V)
     return batch.shaped(Q, V)
 
 

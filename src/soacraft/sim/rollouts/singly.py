@@ -4,21 +4,19 @@ or without, and by implicit methods."""
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from soacraft.errors import LoopError, ModelError, SimulationError
-from soacraft.sim.closed import Closed
 from soacraft.sim.compiled import CompiledMotion
 from soacraft.sim.engine import engine_of
-from soacraft.sim.forces.contact import Contact
-from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
 from soacraft.sim.rollouts.side_by_side import Batch
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -30,23 +28,21 @@ def rollout_singly(
     """States (..., steps + 1, nq) and (..., steps + 1, nv), each on the closures, after 0, 1, ... steps of `step`
     nanoseconds. Every state has a separate solver, made as the propagator's, so that no state depends on others. Of
     a problem that touches, its contact and controls act, too."""
-    mb, closed, contact = problem.mb, problem.closed, problem.contact
+    mb, contact = problem.mb, problem.contact
     batch = Batch(mb, q, v, force, steps)
     if isinstance(method, Variational):
         problem.require_plain(method.name)
-    loads: list[Load] = [] if contact is None else [*problem.loads, contact]
-    why = engine_of(mb, method, loads, closed=closed).obstacle_alone
+    alone = RunProblem.of(mb, problem.description.acting if contact.touches else (), None, problem.closures)
+    why = engine_of(alone, method).obstacle_alone
     if why:
         raise ModelError(f"rollout of {mb.name!r} is not compiled: {why}; use p.advance_to.")
     Q, V = batch.room()
-    if contact is not None:
-        contact.begin_batch(batch.q, range(batch.count))
+    contact.begin_batch(batch.q, range(batch.count))
     preparing = Lock()
 
     def roll(i: int) -> None:
         with preparing:  # in Python
-            acting = [x.another() if isinstance(x, Contact) else x for x in loads]
-            problem_of_state = Mechanism(mb, acting, closed=None if closed is None else Closed(copy(closed.solver)))
+            problem_of_state = Mechanism(replace(alone, contact=contact.another(), closures=alone.closures.copied()))
             try:
                 x, motion = _begun(problem_of_state, method, (batch.q[i], batch.v[i]))
             except LoopError as wrong:
@@ -56,7 +52,7 @@ def rollout_singly(
             raise SimulationError(
                 f"state {i} of the rollout of {mb.name!r} stopped in step {done}, at {done * step / 1e9:.9g} s: its "
                 "closures are in doubt there, a hinge turns by more than 3 rad within the step, its stages do not "
-                f"converge, {'its contacts were not solved to the tolerance, ' if contact is not None else ''}or its "
+                f"converge, {'its contacts were not solved to the tolerance, ' if contact.touches else ''}or its "
                 "numbers are not finite. Take a smaller step, or look at it with p.advance_to."
             )
 
@@ -67,14 +63,13 @@ def rollout_singly(
                 each.result()
         finally:
             pool.shutdown(cancel_futures=True)
-    check_rollout(mb, closed, method, step / 1e9, Q, V, loads)
+    check_rollout(alone, method, step / 1e9, Q, V)
     return batch.shaped(Q, V)
 
 
 def _begun(problem: Mechanism, method: Method, start: tuple[Array, Array]) -> tuple[Array, CompiledMotion]:
     """The point at which steps begin, on the closures, and what takes them."""
-    if problem.closed is not None:
-        problem.closed.require_closed(*start)
+    problem.closures.require_closed(*start)
     return problem.settle(0.0, problem.point(*start), True), CompiledMotion(problem, method)
 
 

@@ -170,32 +170,32 @@ class Instants:
     def _evaluate(self, rates: Rates, rows: Array, group: Integers, problem: Any, told: Told) -> None:
         """Rates of instants in steps of the same conditions, from the problem; of contact the means of steps."""
         problem.require_unchanged(told, float(self.t[group[0]]), "accelerations and forces")
-        carried, samples, columns = problem.carried, [], self.run.signals.columns
+        components, samples, columns = problem.components, [], self.run.signals.columns
         end = int(self.recorded[group].max())
         with problem.under(told):
             problem.require_same_forces(float(self.run.t[end]), self.run.q[end], self.run.v[end], rows[end])
             for i in group:
                 t, x = float(self.t[i]), self._x[i]
-                if problem.contact is None:
+                if not problem.contact.touches:
                     rates.vdot[i], rates.forces[i] = problem.solved(t, x)
                 else:
                     problem.place(t, x)
                     rates.vdot[i] = self.run.vdot[self.ends[i]]
                     rates.forces[i] = problem.all_forces(t, self.q[i], self.v[i])
-                if carried is not None and columns == carried.columns:
-                    samples.append(carried.sample(partial(np.array, rates.vdot[i])))
+                if not components.is_empty and columns == components.columns:
+                    samples.append(components.sample(partial(np.array, rates.vdot[i])))
         if samples:
             rates.signals[group] = packed(columns, samples)
         elif columns:
             rates.signals[group] = self._linear(self.run.signals.rows, group)
         touch = problem.contact
-        means = () if touch is None else (touch.name, "prescribed", *(problem.names[x[0]] for x in touch.row_forces))
+        means = (touch.name, "prescribed", *(problem.names[x[0]] for x in touch.row_forces)) if touch.touches else ()
         for number in (problem.names.index(name) for name in means if name in problem.names):
             rates.forces[group, number] = rows[self.ends[group], number]
 
     def _from_rows(self, rates: Rates, rows: Array, signals: Array, group: Integers, problem: Any) -> None:
         """Rows: held until the next one where clocks tick, else straight between them."""
-        if problem.carried.next_tick is not None or problem.carried.feels:
+        if problem.components.next_tick is not None or problem.components.feels:
             return  # as they are
         rates.vdot[group], rates.forces[group] = self._linear(self.run.vdot, group), self._linear(rows, group)
         rates.signals[group] = self._linear(signals, group)

@@ -56,7 +56,7 @@ def reactions_at(instants: Instants, name: Any, node: Any = None, expressed_in: 
         return HingeForces(mb.state(q, v), np.asarray(f), {}).at(name, node, expressed_in)
     along = [x for force, x in instants.forces.items() if force not in _APART]
     through = sum(along, np.zeros(v.shape)) - dyn.compensating_force(mb, q, of_loads, ignore_loops=True)
-    closed: Any = problem.closed
+    closed: Any = problem.closures
     result = closed.copied().solver.forward_dynamics(q, v, through, on_nodes)
     if isinstance(name, str) and name in couplings:
         return np.asarray(result.multipliers[name])
@@ -69,8 +69,7 @@ _APART = ("passive", "mb.set_force", "mass", "contact")
 
 def _require_known(problem: Mechanism) -> None:
     """Raise for runs in which something acts on bodies that is known along the dofs alone."""
-    carried, touch = problem.carried, problem.contact
-    nodes = () if carried is None else carried.on_nodes
+    nodes, touch = problem.components.on_nodes, problem.contact
     if nodes:
         raise StateError(
             f"reactions need the wrenches on bodies, and the run has those of {nodes[0]!r} along the dofs alone: give "
@@ -78,17 +77,17 @@ def _require_known(problem: Mechanism) -> None:
         )
     if problem.varies:
         raise StateError("reactions need the masses at every row, and masses of this run vary: they are not kept.")
-    if isinstance(problem.closed, Stabilized):
+    if isinstance(problem.closures, Stabilized):
         raise StateError(
             "reactions are those of closures that are shut, and closures of this run are pulled shut as it goes: leave "
             "stabilization='baumgarte' out."
         )
-    if touch is not None and touch.has_ropes:
+    if touch.has_ropes:
         raise StateError(
             "reactions need the wrenches of contact on bodies, and one-sided couplings and ropes of sc.sim.Contact are "
             "known along the dofs alone; give Contact(one_sided=False) and springs in their place."
         )
-    if touch is not None and problem.is_closed and (touch.holds_dofs or problem.prescribed_dofs):
+    if touch.touches and problem.is_closed and (touch.holds_dofs or problem.prescribed_dofs):
         raise StateError(
             "reactions of a closed chain with contact need the impulses of its closures, and those of limits, dry "
             "friction and prescribed motions are added to them: give Contact(limits=False, dry=False), with "
@@ -108,7 +107,7 @@ def _wrenches(instants: Instants, problem: Mechanism) -> tuple[dict[Any, Wrench]
     `mb.set_force` are none of them."""
     checked: set[int] = set()  # rows at which loads give what they gave
     mb, loads, contact = problem.mb, Totals(problem.mb, len(instants.t)), Totals(problem.mb, len(instants.t))
-    for i, t in enumerate(instants.t if problem.loads or problem.contact is not None else ()):
+    for i, t in enumerate(instants.t if problem.loads or problem.contact.touches else ()):
         here, conditions = instants.conditions_of(i)
         state = mb.state(instants.q[i], instants.v[i])
         row = int(instants.recorded[i])

@@ -11,6 +11,7 @@ from soacraft import dynamics as dyn
 from soacraft.errors import SimulationError, SoacraftError, StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.forces.loads import Passive, Stored
+from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Paced
@@ -58,15 +59,15 @@ class Recorder:
     def row(self, t: float, x: Array, w: Array) -> None:
         """A state of the run."""
         problem = self._problem
-        (nq, _, nv), carried = problem.sizes, problem.carried
-        if carried is not None:
+        (nq, _, nv), components = problem.sizes, problem.components
+        if not components.is_empty:
             problem.place(t, x)
-        of_rows = problem.all_forces if problem.contact is None else problem.recorded_forces
+        of_rows = problem.recorded_forces if problem.contact.touches else problem.all_forces
         forces = of_rows(t, x[:nq], x[nq : nq + nv])
-        if carried is not None:
-            self._samples.append(carried.sample(lambda: problem.vdot_of(x, w)))
+        if not components.is_empty:
+            self._samples.append(components.sample(lambda: problem.vdot_of(x, w)))
         self._pending.append((t, x, w, forces))
-        if carried is not None and problem.varies:  # energies are those of the masses as they are placed
+        if problem.varies:  # energies are those of the masses as they are placed
             self.flush()
         if len(self._pending) >= _TOGETHER or (self._log is not None and time.monotonic() >= self._due):
             self.flush()
@@ -127,7 +128,7 @@ class Recorder:
             forces = self._columns.compact(before.full(forces))
         nq, _, nv = self._problem.sizes
         opening = np.zeros(1)
-        if self._problem.closed is not None:
+        if self._problem.is_closed:
             opening = self._problem.violations(x[None, :nq], x[None, nq : nq + nv])
         return np.concatenate([self._columns.compact(force[None]), forces]), np.concatenate([opening, openings])
 
@@ -184,7 +185,7 @@ class Recorder:
                 self._add(t[:good], x[:good], w[:good], forces[:good], violation[:good])
             raise SimulationError(f"the energy at t = {t[good]:.9g} s is not known: {wrong}") from wrong
         if signals is None:
-            signals = np.zeros((len(t), 0)) if problem.carried is None else self._signals(len(t))
+            signals = np.zeros((len(t), 0)) if problem.components.is_empty else self._signals(len(t))
         chunk = {
             "t": t,
             "q": q,
@@ -205,10 +206,9 @@ class Recorder:
 
     def _signals(self, rows: int) -> Array:
         """Signals of the first pending rows, side by side."""
-        carried = self._problem.carried
-        assert carried is not None
+        components = self._problem.components
         taken, self._samples = self._samples[:rows], self._samples[rows:]
-        return packed(carried.columns, taken)
+        return packed(components.columns, taken)
 
     def _energies(self, x: Array) -> tuple[Array, Array, Array]:
         """Kinetic, potential, of springs."""
@@ -255,10 +255,12 @@ class Recorder:
         steps = self._steps if dense else None
         about = self._integrator, stopped_by, steps, self.explained, self._acting, facts.labels
         touch = problem.contact
-        contacts = None if touch is None else ContactHistory(rows["t"], rows["q"], touch.diary, touch)
+        contacts = None
+        if not isinstance(touch, NoContact):
+            contacts = ContactHistory(rows["t"], rows["q"], touch.diary, touch)
         signals = None
-        if problem.carried is not None:
-            signals = Signals(problem.carried.columns, rows["signals"])
+        if not problem.components.is_empty:
+            signals = Signals(problem.components.columns, rows["signals"])
         run = Run(rows, work, forces, self.events, *about, contacts, signals, paced)
         if self._log is not None:
             self._log.finish(stopped_by)

@@ -162,8 +162,8 @@ class Run(Strict):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy of the run of a system has its rows alone: the steps between them are tied to the system."""
-        problems = [getattr(x, "problem", None) for _, x in (self._dense or ())[:1]]
-        carries = any(getattr(x, "carried", None) is not None for x in problems)
+        problems: list[Any] = [getattr(x, "problem", None) for _, x in (self._dense or ())[:1]]
+        carries = any(hasattr(x, "components") and not x.components.is_empty for x in problems)
         if carries:
             return {**vars(self), "_dense": None, "_acting": ()}
         return {**vars(self), "_versions": [getattr(x, "versions", None) for x in problems]}

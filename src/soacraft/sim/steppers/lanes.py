@@ -48,13 +48,12 @@ class Lanes:
 
     def make(self, varied: bool) -> None:
         """Read the model, and compile the steps if they can be."""
-        problems, touch = self._problems, self._problems.base.contact
+        problems, contact = self._problems, self._problems.base.contact
         for lane in {*self.recorded, *([] if problems.is_batch else [0])}:
             self._last[lane] = self.last(lane)  # what it left is in lanes that end here
         self._core, self.compiled, self.why = None, False, problems.obstacle()
-        if touch is not None:
-            touch.follow()
-            self._shapes = touch.scene.names
+        contact.follow()
+        self._shapes = contact.shapes
         if not self.why:
             self._compile()
         problems.require_compiled(self.why, varied)
@@ -63,7 +62,7 @@ class Lanes:
         problems, states = self._problems, self._states
         problem = problems.base
         chain = problems.chain(problem, 0)
-        if problem.closed is not None and chain is None:
+        if problem.is_closed and chain is None:
             self.why = "compiled code does not know its closures"
             return
         places = list(problem.loads)
@@ -99,8 +98,7 @@ class Lanes:
             self.push(lane)
 
     def _setting_of(self, problem: Mechanism, lane: int) -> tuple[Any, Setting]:
-        if problem.contact is not None:
-            problem.contact.follow()
+        problem.contact.follow()
         return CompiledMotion(problem, self._method).of_lane(self._problems.chain(problem, lane))
 
     def push(self, lane: int) -> None:
@@ -178,7 +176,7 @@ class Lanes:
         if not length > 0.0 or rates is None:
             return Last()
         problem = self._problems.base
-        touched = [] if problem.contact is None else steps_of(ContactLog(self._shapes, *log))
+        touched = steps_of(ContactLog(self._shapes, *log)) if problem.contact.touches else []
         _, v, _ = problem.parts(self._states.x[lane])
         vdot = problem.coordinates.own(v, rates[0]) if self._method.touches else None
         return Last(touched[-1] if touched else None, None if force is None else force[0], vdot, length)

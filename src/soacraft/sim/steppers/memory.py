@@ -20,7 +20,7 @@ class Memory(NamedTuple):
     u: Array
     pushes: Pushes
     steps: StepMemory
-    closures: tuple[Any, ...] | None
+    closures: tuple[Any, ...]
     began: bool
     begins: bool
     switches: SwitchMemory

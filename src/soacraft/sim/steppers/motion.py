@@ -11,8 +11,9 @@ from soacraft.errors import SimulationError, SoacraftError, StateError
 from soacraft.sim.acting import Acting
 from soacraft.sim.breaks import window
 from soacraft.sim.clock import Instant
-from soacraft.sim.forces.contact_impulses import NO_IMPULSES, as_table
+from soacraft.sim.forces.contact_impulses import as_table
 from soacraft.sim.forces.contact_steps import ContactDiary
+from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Method, Step
 from soacraft.sim.stability import Stability
 from soacraft.sim.states.sim_state import SimState
@@ -88,13 +89,12 @@ class Motion:
         self.lanes.make(self._varied)
         mb, touch = self._acting.mb, self.problems.base.contact
         self._revision, self._forces = mb.revision, dict(mb.acting_forces)
-        self._scene_revision = 0 if touch is None else touch.scene.revision
+        self._scene_revision = touch.revision
         self._looks.soon(self.states.goal)
 
     @property
     def _scene_changed(self) -> bool:
-        touch = self.problems.base.contact
-        return touch is not None and touch.scene.revision != self._scene_revision
+        return self.problems.base.contact.revision != self._scene_revision
 
     def follow(self) -> None:
         """Read the model again where it was changed; shapes that are in each other now are taken out, or refused in a
@@ -108,7 +108,7 @@ class Motion:
                 "recording.stop() before."
             )
         self._make()
-        if touch is None or touch.began:
+        if touch.began or not touch.touches:
             return
         q = self.states.x[:, : mb.nq]
         try:
@@ -141,7 +141,7 @@ class Motion:
         nq = self._acting.mb.nq
 
         def check(problem: Mechanism, lane: int) -> None:
-            if problem.contact is not None and parameters.places:
+            if problem.contact.touches and parameters.places:
                 require_apart(problem, [lane], self.states.x[lane : lane + 1, :nq].copy())
 
         parameters.take(parameters.changed(given, lanes, check))
@@ -161,9 +161,9 @@ class Motion:
         if not len(lanes):
             return
         touch = problem.contact
-        if self.is_batch and touch is not None:
+        if self.is_batch and touch.touches:
             self.problems.require_apart(lanes, np.ascontiguousarray(Q))
-        if self.is_batch and problem.closed is None and not problem.is_told:
+        if self.is_batch and not (problem.is_closed or problem.constrained):
             rows = np.concatenate([Q, V, np.zeros((len(lanes), len(problem.names)))], axis=1)
             turns = np.zeros((len(lanes), 0))
         else:
@@ -176,7 +176,7 @@ class Motion:
         if states.follows:
             states.theta[chosen] = turns
         if not self.is_batch:
-            self._begins = touch is not None and touch.takes_out
+            self._begins = touch.takes_out
             self._step_memory = self._step_memory.restarted()
             self._stability.forget()
             self._switching.forget()
@@ -195,21 +195,19 @@ class Motion:
         run = self._acting.begin().names, list(self._acting.controls)
         if not self.is_batch:  # methods and solvers restart, as those of one that is given the state
             self._stride.begin_anew()
-            if problem.closed is not None:
-                problem.closed.recall(*problem.closed.memory)
+            if problem.is_closed:
+                problem.closures.recall(*problem.closures.memory)
                 self._make()
-        parts = problem.contact, self._step_memory
         ns, x, impulses = int(states.now[lane]), states.x[lane].copy(), states.impulses.get(lane)
-        return state_of(problem, parts, ns, x, numbers, run, self._switching, impulses)
+        return state_of(problem, self._step_memory, ns, x, numbers, run, self._switching, impulses)
 
     @property
     def memory(self) -> Memory:
         """All that the next step of a single state depends on."""
         problem = self.problems.base
-        touch, closed = problem.contact, problem.closed
         return Memory(
             self.states.snapshot(), self.states.origin, self.states.u.copy(), self.problems.pushes, self._step_memory,
-            None if closed is None else closed.memory, touch is not None and touch.began, self._begins,
+            problem.closures.memory, problem.contact.began, self._begins,
             self._switching.memory, self.lanes.last(0),
         )  # fmt: skip
 
@@ -223,10 +221,8 @@ class Motion:
         self._stride.begin_anew()
         self._stability.forget()
         self._switching.recall(before.switches)
-        if problem.closed is not None and before.closures is not None:
-            problem.closed.recall(*before.closures)
-        if problem.contact is not None:
-            problem.contact.recall(before.began)
+        problem.closures.recall(*before.closures)
+        problem.contact.recall(before.began)
         self.lanes.keep_last(0, before.last)
         self.set_pushes(before.pushes)
 
@@ -270,7 +266,7 @@ class Motion:
         for i, name in enumerate(names):
             states.u[list(lanes), i] = state.controls.get(name, 0.0)
         states.x[list(lanes)] = x
-        impulses = NO_IMPULSES if touch is None else as_table(state.impulses, touch.scene.names)
+        impulses = as_table(state.impulses, touch.shapes)
         for lane in lanes:
             states.impulses.set(lane, impulses)
         states.follow(len(turns))
@@ -291,7 +287,7 @@ class Motion:
             self._stability.forget()
             self._switching.recall(SwitchMemory((), state.signs, tuple(state.happened)))
             self._committed = self._switching.memory
-            self._begins = touch is not None and touch.takes_out
+            self._begins = touch.takes_out
             problem.see(window(self._breaks, Instant(states.goal)))
         self._looks.soon(states.goal)
 
@@ -299,7 +295,7 @@ class Motion:
         """The point of a value, and the turns of its closures; a start that contact has not checked is checked."""
         problem, states, before = self.problems.base, self.states, self.states.goal
         touch, x, size = problem.contact, point_of(state, problem), problem.mb.nq + problem.mb.nv
-        if touch is not None and not state.began:
+        if touch.touches and not state.began:
             if self.is_batch:
                 self.problems.require_apart(lanes[:1], np.ascontiguousarray(state.q[None]))
             else:
@@ -309,12 +305,10 @@ class Motion:
                 except SoacraftError:
                     states.goal = before
                     raise
-        if touch is not None and (self.is_batch or state.began):
+        if self.is_batch or state.began:
             touch.recall(True)
-        if problem.closed is None:
-            return x, np.zeros(0)
-        problem.closed.recall(state.closures, state.independent, state.embedding)
-        problem.closed.require_closed(state.q, state.v)
+        problem.closures.recall(state.closures, state.independent, state.embedding)
+        problem.closures.require_closed(state.q, state.v)
         chain = problem.chain(state.q, state.v)
         return x, np.zeros(0) if chain is None else chain.theta.copy()
 
@@ -330,26 +324,23 @@ class Motion:
         """The point at which a state begins."""
         problem, t = self.problems.base, self.states.goal / 1e9
         switches = self._switching.memory
-        touch = None if self.is_batch else problem.contact
-        began = touch is not None and touch.began
+        touch = NoContact() if self.is_batch else problem.contact
+        began = touch.began
         problem.see(window(self._breaks, Instant(self.states.goal)))
         try:
-            if problem.closed is not None and not problem.prescribed_dofs:
+            if not problem.prescribed_dofs:
                 if self._first_turns is not None:
-                    problem.closed.solver.follow(self._first_turns.copy())
-                problem.closed.require_closed(q, v)
+                    problem.closures.follow(self._first_turns.copy())
+                problem.closures.require_closed(q, v)
             x = problem.point(q, v)
-            if touch is None:
-                return problem.settle(t, self._switching.settled(t, x), True)
             touch.begin_anew()
             x = self._switching.settled(t, touch.pushed_out(problem, t, x))
             x = problem.settle(t, x, True)
             touch.begin(t, problem.parts(x)[0])
         except SoacraftError:
             self._switching.recall(switches)
-            if touch is not None:
-                touch.begin_anew()
-                touch.recall(began)
+            touch.begin_anew()
+            touch.recall(began)
             raise
         return x
 
@@ -371,7 +362,7 @@ class Motion:
         states, problems, lanes = self.states, self.problems, self.lanes
         touch = problems.base.contact
         edited = self._mb.revision != self._revision or self._forces or self._acting_forces
-        if edited or (touch is not None and touch.scene.revision != self._scene_revision):
+        if edited or touch.revision != self._scene_revision:
             self.follow()
         if goal >= _LAST:
             raise StateError(f"t would be {goal / 1e9:.6g} s, and times of a stepper end at 146 years.")
@@ -457,11 +448,10 @@ class Motion:
         problem, stride, states = self.problems.prepared(lane), self._stride, self.states
         touch = problem.contact
         self.lanes.keep_last(lane, Last())
-        if touch is not None and self.is_batch:
+        if self.is_batch:
             touch.recall(True)  # its start was looked at
         x, now = states.x[lane].copy(), Instant(int(states.now[lane]))
-        if touch is not None:
-            touch.begin_with(now.seconds, states.impulses.get(lane))
+        touch.begin_with(now.seconds, states.impulses.get(lane))
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are refused below
                 problem.see(window(self._breaks, now))
@@ -488,8 +478,7 @@ class Motion:
                         raise SimulationError("a number of its state or its rates is not finite.")
                     if now.rest <= 0.0:
                         states.x[lane], states.now[lane] = x, now.ns
-                        if touch is not None:
-                            states.impulses.set(lane, touch.impulses_at(now.seconds))
+                        states.impulses.set(lane, touch.impulses_at(now.seconds))
                         self._committed = self._switching.memory
                         self.lanes.chosen(lane)
                     if not self.is_batch:
@@ -499,7 +488,7 @@ class Motion:
             if not isinstance(cause, SoacraftError):
                 raise
             raise self._failed_step(problem, lane, cause) from cause
-        if touch is not None and not self.is_batch:
+        if not self.is_batch:
             self._begins = touch.takes_out
 
     def _rates_at(self, problem: Mechanism, now: Instant, x: Array) -> Array:
@@ -510,7 +499,7 @@ class Motion:
     def _keep_contacts(self, problem: Mechanism, lane: int, step: Step) -> None:
         """Keep what touched in a step that Python took, and the accelerations at its end."""
         touch = problem.contact
-        if touch is None:
+        if isinstance(touch, NoContact):
             return
         touched, end = touch.steps[-1] if touch.steps else None, step.t0 + step.h
         impulses = touch.impulses_at(end)

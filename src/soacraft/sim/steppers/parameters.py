@@ -16,7 +16,9 @@ import numpy as np
 from soacraft.analysis.parametric.vocabulary import read_parameters, write
 from soacraft.errors import ModelError, SoacraftError, StateError, near
 from soacraft.sim.forces.drives import LAW, Control
+from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Method
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
 
@@ -41,7 +43,7 @@ def read_entries(problem: Mechanism, names: Sequence[Any]) -> dict[str, Entry]:
     if model:
         several = read_parameters("parameters of a stepper", problem.mb, model)  # together: none is named twice
         placed = [x.name for x in several if x.kind in PLACEMENTS]
-        if placed and problem.closed is not None:
+        if placed and problem.is_closed:
             raise ModelError(
                 f"parameter {placed[0]!r} places what closures join, so that each state would begin off its own; edit "
                 "the model."
@@ -54,7 +56,7 @@ def _entry(problem: Mechanism, name: Any) -> Entry:
         raise ModelError(f"parameters of a stepper are named, such as 'trunk.mass', got {name!r:.60}.")
     owner, _, tail = name.rpartition(".")
     if tail == "friction":
-        if problem.contact is None:
+        if isinstance(problem.contact, NoContact):
             raise ModelError(f"parameter {name!r} is of a shape, and nothing touches; p.add(sc.sim.Contact()) first.")
         problem.contact.made_surfaces().with_friction({owner: 0.0})
         return Entry("friction", owner, 1)
@@ -93,13 +95,14 @@ class Twin:
     """A copy of a problem, which has the parameters of one state at a time."""
 
     def __init__(self, problem: Mechanism, method: Method, entries: Mapping[str, Entry]) -> None:
-        if problem.is_told:
+        if problem.constrained:
             raise StateError("a motion is prescribed, so that all states have the same parameters; edit the model.")
-        mb, contact, closed = deepcopy((problem.mb, problem.contact, problem.closed))
-        loads = [*(copy(x) for x in problem.loads), *([] if contact is None else [contact])]
+        mb, contact, closures = deepcopy((problem.mb, problem.contact, problem.closures))
+        loads = [*(copy(x) for x in problem.loads), *([] if isinstance(contact, NoContact) else [contact])]
         for load in loads:
             load.bind(mb)
-        self.problem, self._entries, self._method = Mechanism(mb, loads, None, closed), dict(entries), method
+        self.problem = Mechanism(RunProblem.of(mb, loads, closed=closures))
+        self._entries, self._method = dict(entries), method
         names = [x.owner for x in self._entries.values() if x.kind == "model"]
         self._parameters = read_parameters("parameters of a stepper", mb, names) if names else ()
         self._version = mb.version
@@ -118,7 +121,7 @@ class Twin:
                     "it some in the model, which the states may change."
                 )
         sliding = {x.owner: float(values[name][0]) for name, x in entries.items() if x.kind == "friction"}
-        if sliding and problem.contact is not None:
+        if sliding and not isinstance(problem.contact, NoContact):
             problem.contact.set_friction(sliding)
         laws: dict[str, dict[str, float]] = {}
         for name, x in entries.items():

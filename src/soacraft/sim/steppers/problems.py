@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
 from soacraft.sim.integrators.steps import Method
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.steppers.names import driven_control
 from soacraft.sim.steppers.parameters import LaneParameters
 from soacraft.sim.steppers.pushes import Pushed, Pushes, wrenches_of
@@ -86,13 +88,12 @@ class LaneProblems:
             elif getattr(load, "switches", False):
                 load = copy(load)  # it holds and lets go by itself
             loads.append(load)
-        closed = copy(acting.closed)
-        if closed is not None:
-            closed.solver = copy(closed.solver)
         prescribed = acting.prescribed.kept if acting.prescribed.dofs else None
         push = Push()
         push.bind(mb)
-        return Mechanism(mb, [*loads, *driven, push], prescribed, closed)
+        closures = acting.closures.copied()
+        breaks = acting.description.breaks
+        return Mechanism(RunProblem.of(mb, [*loads, *driven, push], prescribed, closures, breaks=breaks))
 
     def of(self, lane: int) -> Mechanism:
         """The problem with the parameters of a state."""
@@ -132,8 +133,8 @@ class LaneProblems:
             new = Push(wrenches)
             new.bind(problem.mb)
             problem.replace(push, new)
-        if problem.closed is not None and self.states.follows:
-            problem.closed.solver.follow(self.states.theta[lane].copy())
+        if self.states.follows:
+            problem.closures.follow(self.states.theta[lane].copy())
 
     def wrenches(self, lane: int, mb: Multibody, pushes: Sequence[Pushed] | None = None) -> dict[Frame, Wrench]:
         """Wrenches that push a state, on the model or on a copy of it."""
@@ -142,13 +143,13 @@ class LaneProblems:
 
     def chain(self, problem: Mechanism, lane: int) -> Chain | None:
         """Chain for compiled steps of a closed chain, at the state, which is on its closures."""
-        closed = problem.closed
-        if closed is None:
+        closures = problem.closures
+        if not closures.is_closed:
             return None
         q, v, _ = problem.parts(self.states.x[lane])
         if self.states.follows:
-            closed.solver.follow(self.states.theta[lane].copy())
-        closed.accelerations(q, v, np.zeros(len(v)))  # which makes the plan
+            closures.follow(self.states.theta[lane].copy())
+        closures.accelerations(q, v, np.zeros(len(v)))  # which makes the plan
         return problem.chain(q, v)
 
     @property
@@ -172,13 +173,9 @@ class LaneProblems:
         return bool(self.base.holds.all) and not self._engine_reason()
 
     def _engine_reason(self) -> str:
-        problem = self.base
-        loads = [x for x in problem.loads if not isinstance(x, Push)]
-        touch = [] if problem.contact is None else [problem.contact]
-        return engine_of(
-            problem.mb, self._method, [*loads, *touch], prescribed=problem.given, closed=problem.closed,
-            breaks=self._acting.breaks,
-        ).reason  # fmt: skip
+        problem = self.base.description
+        loads = tuple(x for x in problem.loads if not isinstance(x, Push))
+        return engine_of(replace(problem, loads=loads), self._method).reason
 
     def require_compiled(self, why: str, varied: bool) -> None:
         """Raise for several states, or for parameters of their own, whose steps are not compiled."""
@@ -192,6 +189,5 @@ class LaneProblems:
 def require_apart(problem: Mechanism, lanes: Sequence[int], Q: Array) -> None:
     """Refuse states that begin with shapes in each other, and take the start as looked at."""
     touch = problem.contact
-    assert touch is not None
     touch.begin_batch(Q, lanes, "stepper")
     touch.recall(True)

@@ -11,6 +11,7 @@ import numpy as np
 from soacraft.attributes import Strict, Uncopied
 from soacraft.errors import StateError
 from soacraft.sim.forces.contact_steps import ContactStep
+from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
 from soacraft.sim.steppers.lanes import Last
@@ -107,7 +108,7 @@ class Recording(Uncopied, Strict):
         if lane in motion.failed:
             return
         now, last = motion.states.goal, motion.lanes.last(lane)
-        if self._problem.contact is not None:
+        if self._problem.contact.touches:
             self._touched.append(last)
         if (now - self._begun) % self._every:
             return
@@ -139,7 +140,7 @@ class Recording(Uncopied, Strict):
         motion, problem = self._motion, self._problem
         motion.problems.prepare(problem, self._lane, row.pushes)
         touch, t = problem.contact, row.ns / 1e9
-        if touch is not None:
+        if not isinstance(touch, NoContact):
             touch.follow()
             touch.recalled([] if row.touched is None else [row.touched], row.force)
         if problem.holds.all:

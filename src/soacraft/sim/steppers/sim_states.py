@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from soacraft.errors import CheckpointError
-from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_impulses import by_names
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
@@ -39,7 +38,7 @@ def work_by_name(problem: Mechanism, x: Array) -> dict[str, float]:
 
 def state_of(
     problem: Mechanism,
-    parts: tuple[Contact | None, StepMemory],
+    steps: StepMemory,
     when: int,
     x: Array,
     controls: Mapping[str, float],
@@ -50,7 +49,6 @@ def state_of(
     """Return the state of a stepper at a point, with the forces and controls of runs of its propagator (`run`, names of
     both), and in addition those that push."""
     switched = switching.memory
-    touch, steps = parts
     q, v, _ = problem.parts(x)
     work = work_by_name(problem, x)
     numbers = {name: u for name, u in controls.items() if name in run[1] or u or work.get(name)}
@@ -58,7 +56,7 @@ def state_of(
     names = [name for name in work if name not in silent]
     if set(names) == set(run[0]):
         names = list(run[0])
-    closures, independent, embedding = ({}, None, None) if problem.closed is None else problem.closed.memory
+    closures, independent, embedding = problem.closures.memory
     return SimState(
         ns=when,
         rest=0.0,
@@ -75,8 +73,8 @@ def state_of(
         closures={name: tuple(theta) for name, theta in closures.items()},
         independent=None if independent is None else tuple(independent),
         embedding=None if embedding is None else (tuple(embedding[0]), embedding[1]),
-        began=touch is not None and touch.began,
-        impulses={} if touch is None else by_names(impulses, touch.scene.names),
+        began=problem.contact.began,
+        impulses=by_names(impulses, problem.contact.shapes),
         events=switching.names,
         signs=dict(switched.signs),
         happened=switched.happened,

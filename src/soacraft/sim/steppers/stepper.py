@@ -167,13 +167,12 @@ class Stepper(Uncopied, Strict):
         problem = self._motion.problems.base
         kinds = Contact | Push | HingeRow
         still = [isinstance(x, kinds) or (isinstance(x, Control) and x.is_number) for x in problem.loads]
-        return not self.obstacle and not problem.is_told and all(still)
+        return not self.obstacle and not problem.constrained and all(still)
 
     @property
     def shapes(self) -> tuple[str, ...]:
         """The shapes that may touch, "body/shape"; none without contact."""
-        contact = self._motion.problems.base.contact
-        return () if contact is None else tuple(contact.scene.names)
+        return self._motion.problems.base.contact.shapes
 
     @property
     def contacts(self) -> Touches:
@@ -287,7 +286,7 @@ class Stepper(Uncopied, Strict):
 
     def _recorded_go(self, goal: int) -> None:
         motion, recordings = self._motion, self._recordings
-        step = self._step if motion.problems.base.contact is not None and not self._method.adaptive else None
+        step = self._step if motion.problems.base.contact.touches and not self._method.adaptive else None
 
         def marks(now: int) -> int:
             end = min(x.next(now) for x in recordings)

@@ -104,14 +104,14 @@ def _texts(given: str | Sequence[str]) -> list[str]:
 def _refuse(problem: Mechanism, schedule: Schedule) -> None:
     """Refuse systems that have no such equations, or none that are known."""
     name = problem.mb.name
-    if problem.closed is not None:
+    if problem.is_closed:
         raise ModelError(
             f"linearize takes trees, and {name!r} has closures, on which not every dx may be; sc.analysis linearizes "
             "closed chains."
         )
     if not problem.coordinates.is_group:
         raise ModelError(f"linearize takes holonomic built-in hinges, and {name!r} has one that rolls or is your own.")
-    if problem.is_told or problem.contact is not None:
+    if problem.constrained or problem.contact.touches:
         raise ModelError(
             f"linearize takes motions that follow from forces: dofs of {name!r} have a prescribed motion, or touch."
         )

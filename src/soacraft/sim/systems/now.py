@@ -13,6 +13,7 @@ from soacraft.sim.choice import read_solver
 from soacraft.sim.closed import stabilized
 from soacraft.sim.forces.loads import bound
 from soacraft.sim.forces.prescribed import Prescribed
+from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 from soacraft.sim.systems.plants.joined import joined_solver
 
@@ -32,7 +33,7 @@ def problem_now(system: System) -> Mechanism:
     prescribed = Prescribed(mb)
     for dof, give in flow.motions().items():
         prescribed.set(dof, give, system.t)
-    problem = Mechanism(mb, bound(joined.loads, mb), prescribed, closed, flow)
+    problem = Mechanism(RunProblem.of(mb, bound(joined.loads, mb), prescribed, closed, flow))
     problem.ticks_first = flow.next_tick is not None
     return problem
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from soacraft.loops import ConstraintEmbedding, Solver
 from soacraft.sim.choice import read_solver
+from soacraft.sim.closed import Closed
 from soacraft.sim.systems.plants.joined import joined_solver
 from soacraft.sim.systems.system import System
 from soacraft.spatial.checks import Array
@@ -61,5 +62,5 @@ def _solver_of(system: System) -> Solver | None:
     solver = joined_solver(system.diagram.plants)
     if isinstance(solver, Solver):  # a new one, with no memory of a run
         return type(solver)(joined.mb, **solver._choices())
-    closed, _ = read_solver(joined.mb, solver)
-    return None if closed is None else closed.solver
+    closures, _ = read_solver(joined.mb, solver)
+    return closures.solver if isinstance(closures, Closed) else None

@@ -72,6 +72,8 @@ class Flow:
     `values` has a slot for every signal, state and parameter; numbers of Python and arrays.
     """
 
+    is_empty = False
+
     def __init__(self, schedule: Schedule) -> None:
         self._s, self._values = schedule, Values(schedule)
         self.values = schedule.values
