@@ -327,7 +327,7 @@ class Contact(Remade, Touching):
         return tuple(self._beyond(t, q)) if self._start.first is None else self._start.first
 
     def compiled(self, t: float | None = None) -> CompiledContact:
-        """What touches, as compiled steps read it, with the impulses of the step that ended at t, where it is given; kept
+        """What touches, as compiled steps read it, with the impulses of the step that ended at t, if it is given; kept
         until something of it changes. `begin` comes first."""
         core = self.scene.compiled[0]
         key = core, self._parts.surfaces, self._parts.stops, self._parts.rubs
