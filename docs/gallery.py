@@ -77,7 +77,7 @@ def bead(made: Names) -> np.ndarray:
     mb["bead"].add_geometry(sc.Geometry("skin", "sphere", (0.06,)))
     mb.set_state([0.6], [0.0])
     run = sc.sim.Propagator(mb).advance_to(1.2)
-    return instants({"mb": mb, "run": run}, (0.0, 0.3, 0.6), azimuth=-85.0, elevation=12.0, zoom=1.3)
+    return instants({"mb": mb, "run": run}, (0.0, 0.3, 0.6), azimuth=-85.0, elevation=12.0, zoom=1.5)
 
 
 def double_pendulum(made: Names) -> np.ndarray:

@@ -12,18 +12,18 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Docstrings with a forbidden opening, by package; none in packages that are not listed.
-OPENINGS = {"sim": 78}
+OPENINGS: dict[str, int] = {}
 
 #: Assignments to names that do not say what they hold: outside of `sim`, and in it.
 NAMES: dict[str, tuple[int, int]] = {
     "found": (251, 0),
-    "told": (18, 4),
-    "given": (42, 6),
-    "made": (51, 3),
-    "known": (54, 1),
-    "own": (54, 1),
-    "left": (59, 4),
-    "kept": (26, 2),
+    "told": (18, 2),
+    "given": (42, 2),
+    "made": (51, 1),
+    "known": (54, 0),
+    "own": (54, 0),
+    "left": (59, 0),
+    "kept": (26, 1),
     "mine": (7, 0),
     "whole": (18, 0),
     "where": (77, 0),
@@ -32,13 +32,13 @@ NAMES: dict[str, tuple[int, int]] = {
 #: Phrases that a reader has to translate: in the source outside of `sim`, in `sim`, in docs, in core.
 PHRASES: dict[str, tuple[int, int, int, int]] = {
     "is told": (3, 0, 3, 6),
-    "as told": (0, 5, 1, 0),
-    "stands": (25, 1, 16, 18),
+    "as told": (0, 0, 1, 0),
+    "stands": (25, 0, 16, 18),
     "hangs": (2, 0, 5, 15),
-    "anew": (5, 7, 6, 3),
-    "besides": (23, 6, 7, 13),
-    "what is left": (1, 2, 2, 38),
-    "of its own": (14, 1, 13, 35),
+    "anew": (5, 0, 6, 3),
+    "besides": (23, 0, 7, 13),
+    "what is left": (1, 0, 2, 38),
+    "of its own": (14, 0, 13, 35),
 }
 
 #: What to write in place of a phrase.

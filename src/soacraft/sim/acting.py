@@ -1,4 +1,4 @@
-"""What acts on a model while it moves: force elements, controls and prescribed motions, and the problem they make."""
+"""Loads of a model in motion: force elements, controls and prescribed motions, and the problem they make."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class Acting:
 
     @property
     def is_current(self) -> bool:
-        """Whether the structure of the model is the one it was."""
+        """True if the structure of the model has not changed."""
         return self._mb.version == self._version
 
     @property
     def name(self) -> str:
-        """That of the model, whatever became of its structure."""
+        """Name of the model, also after a change of its structure."""
         return self._mb.name
 
     @property
@@ -92,7 +92,7 @@ class Acting:
 
     @property
     def description(self) -> RunProblem:
-        """What moves, and all that acts on it now."""
+        """The model in motion, and all that acts on it now."""
         breaks = [x for x in self.breaks if x is not self.components.breaks]
         return RunProblem.of(self.mb, self.all, self.prescribed, self.closures, self.components, breaks)
 
@@ -110,9 +110,9 @@ class Acting:
         times = Breaks(breaks, "breaks of a force")
         added: list[Load] = []
         for load in loads:
-            known = {x.name for x in [*self.loads, *added]} | set(self.controls)
-            element = self._element(load, known)
-            if element.name in known:
+            names = {x.name for x in [*self.loads, *added]} | set(self.controls)
+            element = self._element(load, names)
+            if element.name in names:
                 raise StateError(f"a force {element.name!r} acts already; give the new one another name.")
             if isinstance(element, Contact) and not METHODS[self._method].touches:
                 raise StateError(
@@ -169,7 +169,7 @@ class Acting:
         """Let a control that is a number be another one; False where it is none, or u is no finite number."""
         old = self.controls.get(name) if isinstance(name, str) else None
         if old is None or not old.is_number or callable(u) or isinstance(u, tuple) or not self.is_current:
-            return False  # what binds it anew says why
+            return False  # the full call gives the reason
         if type(u) is not float or not isfinite(u):
             u = float(finite(u, (), f"the control of {name!r}", StateError))
         old.set(u)
@@ -196,7 +196,7 @@ class Acting:
             self._problem.follow(self.description)
 
     def prescribe(self, name: str, motion: Any, t: float, breaks: Any = ()) -> None:
-        """Let a dof move as told from t on; None lets it go."""
+        """Prescribe the motion of a dof from t on; None lets it go."""
         number, _ = find_dof(self.mb, name)
         times = [Breaks(breaks, f"breaks of the motion of {name!r}"), knots_of(motion, name)]
         if motion is not None:
@@ -216,7 +216,7 @@ class Acting:
         return Evaluated(function, what, self.evaluations)
 
     def _element(self, load: Load | Callable[[float, State], Any], known: set[str]) -> Load:
-        """A force element as it is, a function as one."""
+        """A force element, or a function as one."""
         if hasattr(load, "force") and hasattr(load, "bind"):
             return cast(Load, load)
         if callable(load):

@@ -1,4 +1,4 @@
-"""What a propagator carries along with a model: states of components, which are integrated with its coordinates."""
+"""`Carried`: states that a propagator integrates with the coordinates of a model, such as those of components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from soacraft.spatial.checks import Array
 
 
 class CompiledCarried(Protocol):
-    """What is carried along as a plan that compiled steps walk through (`_core.SystemPlan`)."""
+    """Carried states as a plan that compiled steps walk through (`_core.SystemPlan`)."""
 
     @property
     def width(self) -> int:
@@ -20,7 +20,7 @@ class CompiledCarried(Protocol):
 
     @property
     def weight(self) -> float:
-        """What a step costs besides the dynamics, in those of one body."""
+        """Cost of a step without the dynamics, relative to the dynamics of one body."""
 
     @property
     def motions(self) -> Mapping[str, int]:
@@ -37,7 +37,7 @@ class CompiledCarried(Protocol):
         """Have the values as they are now in the plan."""
 
     def fault(self, raised: BaseException | None) -> BaseException | None:
-        """What stopped the last step, by name; None where it is to be taken again to tell. `raised` is what an equation
+        """Error that stopped the last step; None if it is to be taken again to find out. `raised` is what an equation
         raised."""
 
 
@@ -53,7 +53,7 @@ class Carried(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the forces on the model."""
+        """Names of the forces on the model."""
 
     @property
     def on_nodes(self) -> Sequence[str]:
@@ -61,7 +61,7 @@ class Carried(Protocol):
 
     @property
     def size(self) -> int:
-        """How many continuous states there are."""
+        """Number of continuous states."""
 
     @property
     def present(self) -> Array:
@@ -72,10 +72,10 @@ class Carried(Protocol):
 
     @property
     def obstacle(self) -> str:
-        """Why compiled steps do not walk through it; empty where they do."""
+        """Reason why compiled steps do not walk through it; empty if they do."""
 
     def compiled(self) -> CompiledCarried | None:
-        """The same for compiled code, where there is no obstacle; None where there are no components."""
+        """The plan for compiled code, if there is no obstacle; None where there are no components."""
 
     def place(self, t: float, q: Array, v: Array, z: Array) -> None:
         """Evaluate what forces and rates need."""
@@ -90,10 +90,10 @@ class Carried(Protocol):
         """dz/dt, after `place`."""
 
     def scale(self, z: Array) -> Array:
-        """What errors of z are measured by."""
+        """Measures of errors of z."""
 
     def close_by(self, ask: Callable[[float, Array, Array], Mapping[str, Array]]) -> None:
-        """Take what gives the multipliers of closures, by name, at (t, q, v), after `place`."""
+        """Take the function for the multipliers {closure: array} at (t, q, v), after `place`."""
 
     @property
     def weighs(self) -> Sequence[str]:
@@ -104,7 +104,7 @@ class Carried(Protocol):
 
     @property
     def feels(self) -> bool:
-        """Whether it asks for contacts,"""
+        """True if it reads contacts,"""
 
     def feel(self, step: ContactStep | None, h: float) -> None:
         """and takes those of a step of length h that was taken; None: there were none."""
@@ -124,13 +124,13 @@ class Carried(Protocol):
         """A run begins: ticks before this nanosecond are past."""
 
     def keep(self) -> object:
-        """What ticks and jumps change, as it is now."""
+        """Copy of what ticks and jumps change."""
 
     def restore(self, kept: object) -> None:
         """Have it as it was."""
 
     def memory(self) -> tuple[list[int], dict[str, Any]]:
-        """What is kept from instant to instant, but for continuous states: counts of clocks, and values by name."""
+        """Memory from instant to instant without continuous states: counts of clocks, and values {name: value}."""
 
     def recall(self, counts: Sequence[int], held: Mapping[str, Any]) -> None:
         """Go on from what was kept."""
@@ -155,4 +155,4 @@ class Carried(Protocol):
         """Signals that are recorded: shape, unit and frame."""
 
     def sample(self, accelerations: Callable[[], Array]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Their values, after `place`: those that are numbers, and those that are arrays."""
+        """Values of the signals, after `place`: those that are numbers, and those that are arrays."""

@@ -5,7 +5,7 @@ matrix, so that branches are kept through singular poses. So does constraint emb
 named: then these are integrated, and the others, predicted by their own rates, solved for at every stage. That is an
 ODE in independent coordinates, with the dead points of these; and at a distance d from a singular pose rounding moves
 dependent dofs by 1/d of it, their accelerations by 1/d^3, and the independent ones with them, while projection leaves
-the motion along the branch as it is. `Stabilized` projects nothing.
+the motion along the branch unchanged. `Stabilized` projects nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _AT_REST = 1e-9
 
 
 class Chain(NamedTuple):
-    """What compiled steps take of a solver: the compiled solver, what projects states, and the coordinates of the
+    """Parts of a solver for compiled steps: the compiled solver, what projects states, and the coordinates of the
     closures' hinges, which are followed."""
 
     solver: Any
@@ -65,17 +65,17 @@ class Closed:
         self.solver = solver
 
     def copied(self) -> Closed:
-        """The same with a solver of its own, which follows no run."""
-        made = copy(self)
-        made.solver = copy(self.solver)
-        return made
+        """Closures with a copy of the solver, which follows no run."""
+        other = copy(self)
+        other.solver = copy(self.solver)
+        return other
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot at a state on the closures."""
         return self.solver.forward_dynamics(q, v, force).vdot
 
     def multipliers(self, q: Array, v: Array, force: Array) -> Mapping[str, Array]:
-        """What closures and couplings hold with at a state on them, by name (`loops.Result.multipliers`)."""
+        """Multipliers {closure or coupling: array} at a state on the closures (`loops.Result.multipliers`)."""
         return self.solver.forward_dynamics(q, v, force).multipliers
 
     def compliance(self, q: Array) -> Array:
@@ -87,7 +87,7 @@ class Closed:
             return self.mass_matrix_inverse(q)
 
     def mass_matrix_inverse(self, q: Array) -> Array:
-        """The same by the solver, whose symmetric rounding leaves closures shut."""
+        """Inverse of the mass matrix by the solver, whose symmetric rounding leaves closures shut."""
         return np.asarray(self.solver.mass_matrix_inverse(q, "all"))
 
     def project_velocity(self, q: Array, v: Array) -> Array:
@@ -127,7 +127,7 @@ class Closed:
 
     @property
     def projects(self) -> bool:
-        """Whether states are projected with all dofs, rather than completed from independent ones."""
+        """True if states are projected with all dofs, rather than completed from independent ones."""
         return not isinstance(self.solver, ConstraintEmbedding) or self.solver.system.wanted is None
 
     def _require_near(
@@ -191,16 +191,16 @@ class Closed:
         before = np.linalg.matrix_rank(np.concatenate([G, held]), tol=1e-8)
         if np.linalg.matrix_rank(np.concatenate([G, held, np.eye(graph.nv)[[number]]]), tol=1e-8) == before:
             tied = [graph.dof_names[i] for i in others]
-            besides = f", with {', '.join(map(repr, tied))} prescribed," if tied else ""
+            and_prescribed = f", with {', '.join(map(repr, tied))} prescribed," if tied else ""
             raise LoopError(
-                f"dof {name!r} of {graph.name!r} cannot be prescribed: the closures{besides} fix its motion already. "
-                "Let another dof go with p.prescribe(name, None), or open the loop."
+                f"dof {name!r} of {graph.name!r} cannot be prescribed: the closures{and_prescribed} fix its motion "
+                "already. Let another dof go with p.prescribe(name, None), or open the loop."
             )
 
     @property
     def obstacle(self) -> str:
-        """Why steps are taken in Python, empty where they need not be: independent dofs may have dead points where a
-        user named them, which are looked for in Python."""
+        """Reason why steps are taken in Python; empty if they need not be: independent dofs may have dead points where
+        a user named them, which are looked for in Python."""
         if not self.projects:
             return "the independent dofs are named"
         rolling = rolling_closure(self.solver.graph) if isinstance(self.solver, ConstraintEmbedding) else ""
@@ -236,11 +236,11 @@ class Closed:
 
     @property
     def memory(self) -> tuple[dict[str, list[float]], list[int] | None, tuple[list[int], bool] | None]:
-        """What the solver keeps from call to call: coordinates of the closures' hinges, independent dofs."""
-        kept = self.solver._memory()
-        turns = {name: np.atleast_1d(x).tolist() for name, x in kept["theta"].items()}
-        choice = (kept["choice"][0].tolist(), bool(kept["choice"][1])) if "choice" in kept else None
-        return turns, None if kept["kept"] is None else kept["kept"].tolist(), choice
+        """Memory of the solver from call to call: coordinates of the closures' hinges, independent dofs."""
+        stored = self.solver._memory()
+        turns = {name: np.atleast_1d(x).tolist() for name, x in stored["theta"].items()}
+        choice = (stored["choice"][0].tolist(), bool(stored["choice"][1])) if "choice" in stored else None
+        return turns, None if stored["kept"] is None else stored["kept"].tolist(), choice
 
     def recall(
         self,
@@ -257,7 +257,7 @@ class Closed:
         self.solver._recall(memory)
 
     def violation(self, q: Array, v: Array) -> float:
-        """How far the closures are open: radians, or lengths of the loop."""
+        """Opening of the closures: radians, or lengths of the loop."""
         return float(Constraints(self.solver.graph, self.solver.graph.state(q, v)).opening)
 
 
@@ -302,7 +302,7 @@ class Stabilized(Closed):
 
     @property
     def projects(self) -> bool:
-        """Nothing is projected."""
+        """False: nothing is projected."""
         return False
 
     @property
@@ -313,7 +313,7 @@ class Stabilized(Closed):
     def onto(
         self, q: Array, v: Array, prescribed: Prescribed | None, still: Sequence[int] = (), end: bool = False
     ) -> tuple[Array, Array]:
-        """The state as it is; at the end of a step, a `LoopError` where the closures have come apart."""
+        """The unchanged state; at the end of a step, a `LoopError` where the closures have come apart."""
         if end and not (opening := self._ahead(q, v)) <= _NEAR:
             raise LoopError(
                 f"the closures of {self.solver.graph.name!r} come apart: they open by {opening:.2g} (radians, or "
@@ -324,7 +324,7 @@ class Stabilized(Closed):
         return q, v
 
     def _ahead(self, q: Array, v: Array) -> float:
-        """How far closures are open, or will be at the speed they open with: after a time constant, or when the fastest
+        """Opening of the closures, now or at the speed they open with: after a time constant, or when the fastest
         dof, or a swing under gravity, has moved by one."""
         graph = self.solver.graph
         rows = Constraints(graph, graph.state(q, v))
@@ -335,7 +335,7 @@ class Stabilized(Closed):
 
 
 def stabilized(closed: Closed | Tree, stabilization: str, time_constant: float | None) -> Closed | Tree:
-    """The closures as told: projected, or stabilized with a time constant in seconds."""
+    """The closures, projected or stabilized with a time constant in seconds."""
     if stabilization not in ("projection", "baumgarte"):
         raise StateError(f"stabilization must be 'projection' or 'baumgarte', got {stabilization!r:.60}.")
     if stabilization == "projection":
@@ -358,6 +358,6 @@ def stabilized(closed: Closed | Tree, stabilization: str, time_constant: float |
 
 def _numbers(solver: ConstraintEmbedding) -> list[int]:
     """The independent dofs as they are chosen now; accelerations at a state where others serve much better choose
-    anew."""
+    again."""
     number = {name: i for i, name in enumerate(solver.graph.dof_names)}
     return [number[name] for name in solver.epoch.dofs]

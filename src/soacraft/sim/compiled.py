@@ -1,4 +1,4 @@
-"""Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
+"""Many steps in one compiled call: a run as `_core.advance` reads it, and obstacles to that.
 
 Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational",
 "variational4" and "moreau" (with contact) of trees and of closed chains, and those of "moreau_midpoint" of trees, under
@@ -80,19 +80,19 @@ class Tableau(NamedTuple):
 
     @classmethod
     def of(cls, method: Method) -> Tableau | None:
-        """That of a method which has one."""
+        """Tableau of a method; None for a method without one."""
         if isinstance(method, Moreau):
             return cls.of(RK4())
         if not isinstance(method, RK4 | Dop853 | Gauss):
             return None
-        given = [method.A, method.b, method.c]
+        arrays = [method.A, method.b, method.c]
         if isinstance(method, Dop853):
-            given += [DOP853.E5, DOP853.E3, DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D]
-        return cls(*(np.ascontiguousarray(x, dtype=np.float64) for x in given))
+            arrays += [DOP853.E5, DOP853.E3, DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D]
+        return cls(*(np.ascontiguousarray(x, dtype=np.float64) for x in arrays))
 
 
 class Setting(NamedTuple):
-    """What a run is of: the method, the loads (controls) and what else acts."""
+    """Setting of a run: the method, the loads (controls) and what else acts."""
 
     method: int
     tableau: Tableau | None
@@ -107,7 +107,7 @@ class Setting(NamedTuple):
     times: Array
     values: Array
     passive: int
-    """Whether the work of springs and dampers is counted: always, since the model may get some while a run goes on."""
+    """1: the work of springs and dampers is always counted, since the model may get some while a run goes on."""
     unit: Array
     """(nv): what one SI unit of each dof is in radians or lengths of the model."""
     floating: Array
@@ -136,7 +136,7 @@ class Setting(NamedTuple):
 
 
 class Course(NamedTuple):
-    """From where to where, in nanoseconds; of an adaptive method the next step, in seconds, and counts of stability."""
+    """Start and goal, in nanoseconds; of an adaptive method the next step, in seconds, and counts of stability."""
 
     now: int
     goal: int
@@ -148,7 +148,7 @@ class Course(NamedTuple):
     unstable: int
     calm: int
     longest: float
-    """That any step of an adaptive method may have, in seconds."""
+    """Longest step of an adaptive method, in seconds."""
     breaks: Array
     """Times in seconds at which components jump: `stops` has their nanoseconds."""
 
@@ -179,7 +179,7 @@ class LaneArrays(NamedTuple):
 
 
 class Track(NamedTuple):
-    """What is written, a row for each step."""
+    """Results of a call, a row for each step."""
 
     ends: npt.NDArray[np.int64]
     X: Array
@@ -189,12 +189,12 @@ class Track(NamedTuple):
     errors: Array
     openings: Array
     before: Array
-    """Of components: rates before a tick,"""
+    """Rows of components: rates before a tick,"""
     signals: Array
     begun: Array
     """and those at the start."""
     starts: Array
-    """With visits: the rates that each step begins with,"""
+    """Rows of visits: the rates that each step begins with,"""
     energies: Array
     """and, where a callback may change the model, kinetic, potential and spring energy at its end."""
 
@@ -260,7 +260,7 @@ class CompiledMotion:
         self._setting = self._setting._replace(functions=functions)
         self._columns, self._room = problem.force_columns, np.zeros(0)
         self.raised: BaseException | None = None
-        """What an equation in Python raised in the last call, or an interrupt."""
+        """Error that an equation in Python raised in the last call, or an interrupt."""
         self.most = max(1, min(_STEPS, _WORK // max(1, len(mb))))
 
     def advance(
@@ -279,7 +279,7 @@ class CompiledMotion:
         """Steps from x with rates w, as many as one call takes and is sure of: a block, None for none. And the pace of
         an adaptive method after them: the length of its next step, and its counts of stability. `course` is now, goal,
         step and origin, in nanoseconds. `held`: a generalized force for each step, or one for all, (steps or 1, nv),
-        with which the rates w are computed anew. `pause` is called with the end of each step, before components tick.
+        with which the rates w are computed again. `pause` is called with the end of each step, before components tick.
         No step of an adaptive method is longer than `longest`, in seconds. `visits` are made between steps;
         `limit` is how many steps are taken at most.
         """
@@ -335,7 +335,7 @@ class CompiledMotion:
             prescribed=problem.compiled_prescribed(carried),
             holds=problem.compiled_holds() if problem.holds.all else None,
         )  # fmt: skip
-        told = problem.told_now  # a visit may change it
+        conditions = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if log is not None and done:
             touch.take(log, np.concatenate([track.forces[done - 1, -nv:], self._row_forces(track, done - 1, nv)]))
@@ -358,7 +358,7 @@ class CompiledMotion:
             self._columns.compact(track.forces[:done]),
             track.errors[:done, 0].copy() if self._adaptive else None,
             track.openings[:done, 0].copy(),
-            told,
+            conditions,
             self._columns,
             None if carried is None else track.before[:done],
             None if carried is None else track.signals[:done],
@@ -397,13 +397,13 @@ class CompiledMotion:
             *walked, self.raised = _core.advance(self._kernels, setting, way, x, w, track)
             return walked
         if carried is None:
-            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run with an error
                 *walked, raised = _core.advance(self._kernels, setting, way, x, w, track)
             if visits is not None:
                 visits.end()
             self.raised = None if self._is_of_trial(raised, visits) else raised
             return walked
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run with an error
             while True:
                 done, *after, log, raised = _core.advance(self._kernels, setting, way, x, w, track)
                 if done or not setting.plan.unknown:

@@ -26,7 +26,8 @@ from soacraft.sim.visits import VisitPlan
 from soacraft.spatial.checks import Array
 
 #: Tries of a step that ends at the zero of an event, and of shorter ones where it does not; how far a try may move it,
-#: and what is left of that where rounding, or the error test of a multistep method, is in the way, in parts of a step.
+#: and the rest of that which is accepted where rounding, or the error test of a multistep method, is in the way, in
+#: parts of a step.
 _ROUNDS, _SHORTER, _WIDE, _SAME = 6, 64, 0.25, 1e-9
 #: A step this short, in seconds, ends at an event though its function is not zero: the resolution of the clock.
 _ONE_INSTANT = 1e-9
@@ -49,7 +50,7 @@ class StepMemory(NamedTuple):
     """Numbers of consecutive steps at the limit of stability, and within it."""
 
     def restarted(self) -> StepMemory:
-        """The same before a state that has nothing to do with the last."""
+        """The memory before a state that has nothing to do with the last."""
         return self._replace(length=None)
 
 
@@ -97,7 +98,7 @@ class Stride:
 
     @property
     def length(self) -> float:
-        """Of fixed steps, in seconds; 0 where there are none."""
+        """Length of fixed steps, in seconds; 0 where there are none."""
         return (self._step or 0) / 1e9
 
     def begin_anew(self) -> None:
@@ -154,7 +155,7 @@ class Stride:
         return walked
 
     def _motion(self, problem: Mechanism) -> CompiledMotion | None:
-        """The compiled form of a problem as it is now; None where there is none."""
+        """The compiled form of a problem in its present form; None where there is none."""
         judged = problem, problem.description, problem.mb.parameters, problem.prescribed.edition
         if self._compiled[0] != judged:
             engine = engine_of(problem.description, self._method)
@@ -179,7 +180,7 @@ class Stride:
     ) -> Taken:
         """A step that is good enough, and no longer than to the stop. Functions that jump at its ends are evaluated on
         its side of their `breaks`."""
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run with an error
             return self._take(problem, memory, now, x, w, stop, breaks)
 
     def _take(
@@ -266,17 +267,17 @@ class Stride:
     def _marched(
         self, method: SelfPaced, problem: Problem, now: Instant, x: Array, w: Array, stop: int
     ) -> tuple[Step, Instant]:
-        """A step of the method's own length, begun anew with a shorter one where shapes would pass each other."""
-        left = min(now.until(stop), self._max_step)
+        """A step of the method's own length, started again with a shorter one where shapes would pass each other."""
+        remaining = min(now.until(stop), self._max_step)
         while True:
-            step = method.march(problem, now.seconds, x, w, left)
+            step = method.march(problem, now.seconds, x, w, remaining)
             try:
                 problem.require_sides(step)
                 return step, Instant(stop) if step.h >= now.until(stop) else now.later(step.h)
             except PassesThrough as wrong:
                 method.forget()
-                left = wrong.part * step.h
-                if left < _SHORTEST:
+                remaining = wrong.part * step.h
+                if remaining < _SHORTEST:
                     raise
 
     @turns_unreported()
@@ -295,7 +296,8 @@ class Stride:
         end; what crosses there, and the signs of functions.
 
         Where the step up to the event is not good enough, or does not come to the zero that the whole one has told of,
-        as where a force has a kink in between, that is no event: a shorter step is taken, which tells anew.
+        as where a force has a kink in between, that is no event: a shorter step is taken, with which events are
+        searched again.
         """
         for _ in range(_SHORTER):
             step, memory = taken.step, taken.memory
@@ -356,8 +358,8 @@ class Stride:
 
 
 def _end(now: Instant, length: float, stop: int) -> int:
-    """Where a step of this length ends; one that nearly reaches the stop reaches it."""
-    left = now.until(stop)
-    if length >= left:
+    """End of a step of this length; one that nearly reaches the stop reaches it."""
+    remaining = now.until(stop)
+    if length >= remaining:
         return stop
-    return min(stop, now.ns + max(1, int((0.5 * left if length > 0.55 * left else length) * 1e9)))
+    return min(stop, now.ns + max(1, int((0.5 * remaining if length > 0.55 * remaining else length) * 1e9)))

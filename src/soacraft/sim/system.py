@@ -64,7 +64,7 @@ _LOOSE = 1e-6
 _INSTANT = 0.5e-9
 #: A force that is evaluated again where it was evaluated before is the same to this part of it.
 _REPEATED = 1e-9
-#: What settling moves by less, in radians or lengths of the model, or in parts of the fastest, is rounding.
+#: Settling that moves by less, in radians or lengths of the model, or in parts of the fastest, is rounding.
 _SAME = 1e-14
 
 
@@ -90,7 +90,7 @@ class Mechanism:
 
     def __init__(self, description: RunProblem) -> None:
         self.description, self.mb = description, description.model
-        """What moves, and what acts on it: another value where a load was replaced."""
+        """The model in motion, and what acts on it: another value where a load was replaced."""
         mb, components = self.mb, description.components
         self.closures, self.components = description.closures, components
         self.contact, self.prescribed = description.contact, description.prescribed
@@ -113,7 +113,7 @@ class Mechanism:
         self.prescribes = bool(description.prescribed.dofs)
         """True if motions are prescribed, and their force is one of `names`."""
         self.constrained = self.prescribes or bool(self.holds.all)
-        """True if dofs move as told, or may stick."""
+        """True if dofs have a prescribed motion, or may stick."""
         # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
         self._silent: list[Load] = [Stored(), Passive()] if mb.nv else []
         self._varying = VaryingMass(components.weighs) if components.weighs else None
@@ -130,7 +130,7 @@ class Mechanism:
         if isinstance(description.contact, Contact):
             self._silent.append(description.contact)
         self.count = len(description.loads) + len(components.names)
-        """How many loads there are: the first of `names`."""
+        """Number of loads: the first of `names`."""
         self.names = (*(x.name for x in description.loads), *components.names, *(x.name for x in self._silent))
         if self.prescribes:
             self.names += ("prescribed",)
@@ -139,7 +139,7 @@ class Mechanism:
         self.motions = Motions(self.coordinates)
         self.manifold = Product([self.motions, Vectors(rest)])
         self.floating = floating_dofs(mb, description.prescribed.dofs)
-        """Which dofs are the travel of bodies that float, (nv)."""
+        """Mask of the dofs that are the travel of bodies that float, (nv)."""
         self._floats = bool(self.floating.any())
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
         if self.is_closed:
@@ -184,7 +184,7 @@ class Mechanism:
 
     @property
     def loads(self) -> Sequence[Load]:
-        """What acts besides what the model has itself; functions as they are held (`hold_functions`)."""
+        """Loads in addition to those of the model itself; functions as they are held (`hold_functions`)."""
         return self.description.loads if self._values is None else self._values[2]
 
     @property
@@ -229,7 +229,7 @@ class Mechanism:
 
     @contextmanager
     def functions_at(self, t: float, x: Array | None) -> Iterator[None]:
-        """For a while functions are called at every evaluation, or (at a point x) held as they are there."""
+        """Call functions for a while at every evaluation, or (at a point x) hold them at their values there."""
         before, self._values = self._values, None
         try:
             if x is not None:
@@ -240,14 +240,14 @@ class Mechanism:
 
     @property
     def facts(self) -> ModelFacts:
-        """Facts of the model as it is now."""
+        """Facts of the model in its present form."""
         if self._facts.revision != self.mb.revision:
             self._facts = ModelFacts(self.mb)
         return self._facts
 
     @property
     def has_passive(self) -> bool:
-        """Whether the model has springs, dampers and the like now."""
+        """True if the model has springs, dampers and the like now."""
         return self.facts.has_passive
 
     def energy(self, x: Array) -> float:
@@ -394,7 +394,7 @@ class Mechanism:
         return self._with_mass_work(x, float(self._varying.energies(*self.parts(x)[:2]) @ jump))
 
     def grown(self, t0: float, x0: Array, t1: float, x1: Array) -> tuple[float, float]:
-        """By how much the mechanical energy grew between two points, and the part of it by masses that vary, with the
+        """Growth of the mechanical energy between two points, and the part of it by masses that vary, with the
         mean of e of both ends. Bodies have the masses of the second point."""
         if self._varying is None:
             return self.mechanical_energy(x1) - self.mechanical_energy(x0), 0.0
@@ -407,7 +407,7 @@ class Mechanism:
         return after - before, float(0.5 * (e0 + e1) @ (m1 - m0))
 
     def mass_slopes(self, t: float, q: Array, v: Array, vdot: Array) -> Array:
-        """How the force that accelerations vdot take, less that of the loads, varies with each mass, (nv, masses). It
+        """Slopes of the force that accelerations vdot take, less that of the loads, along each mass, (nv, masses). It
         is linear in them: the difference at twice the mass is exact."""
         assert self._varying is not None
 
@@ -432,7 +432,7 @@ class Mechanism:
         return x
 
     def displaced(self) -> None:
-        """What is carried along has other values now, as after a tick."""
+        """Mark what is carried along as changed, as after a tick."""
         self._placed = None
 
     def rates(self, t: float, x: Array) -> Array:
@@ -476,7 +476,7 @@ class Mechanism:
         return np.where(self.floating, 0.0, v) if self._floats else v
 
     def _damped(self, q: Array, v: Array) -> Array:
-        """What springs and dampers give more at v than at the calm v, (nv)."""
+        """Difference of the forces of springs and dampers at v from those at the calm v, (nv)."""
         if not (self._floats and self.has_passive):
             return np.zeros(len(v))
         at_v, at_calm = (dyn.passive_force(self.mb, q, x, ignore_loops=True) for x in (v, self._calm(v)))
@@ -498,7 +498,7 @@ class Mechanism:
         return self.coordinates.straight(self._calm(v) if self._floats else v, vdot)
 
     def implicit_rates(self, t: float, x: Array, implicit: Implicit) -> Array:
-        """The same with forces of single dofs taken implicitly."""
+        """Rates with forces of single dofs taken implicitly."""
         q, v, _ = self.parts(x)
         self.place(t, x)
         vdot, forces = implicit.applied(t, q, v, *self._solved(t, q, v))
@@ -510,7 +510,7 @@ class Mechanism:
         return self._solved(t, q, v)[1] if self.constrained else self._forces(t, q, v)
 
     def recorded_forces(self, t: float, q: Array, v: Array) -> Array:
-        """The same as rows of a run have them: with what stops and friction pressed with in the last step, where they
+        """All forces as rows of a run have them: with what stops and friction pressed with in the last step, where they
         are rows of the contact problem. They have acted then."""
         return self._with_rows(self.all_forces(t, q, v))
 
@@ -520,7 +520,7 @@ class Mechanism:
         return forces
 
     def forces_with(self, t: float, q: Array, v: Array, reaction: Array) -> Array:
-        """The same where the force of prescribed motions is known."""
+        """All forces, where the force of prescribed motions is known."""
         forces = self._forces(t, q, v)
         return np.concatenate([forces, [reaction]]) if self.prescribes else forces
 
@@ -583,7 +583,7 @@ class Mechanism:
         return compiled_holds(holds, [self.description.loads.index(x) for x in holds]) if holds else None
 
     def violations(self, q: Array, v: Array) -> Array:
-        """How far the closures are open, at each of many states."""
+        """Openings of the closures, at each of many states."""
         if not self.is_closed:
             return np.zeros(len(q))
         return np.array([self.closures.violation(*one) for one in zip(q, v, strict=True)])
@@ -613,25 +613,25 @@ class Mechanism:
             vdot, reaction = self._held(t, q, v, total, held)
         else:
             vdot, force = self.closures.mixed(q, v, total, self.prescribed.accelerations(self.seen(t)), mask)
-            reaction = np.where(mask, force - total, 0.0)  # what it takes besides the loads
+            reaction = np.where(mask, force - total, 0.0)  # what it takes in addition to the loads
         for x in held:
             forces[self.description.loads.index(x), x.number] += reaction[x.number]
             reaction[x.number] = 0.0
         return vdot, np.concatenate([forces, [reaction]]) if self.prescribes else forces
 
     def multipliers(self, t: float, q: Array, v: Array) -> Mapping[str, Array]:
-        """What closures hold with under all forces as they are now, by name."""
+        """Multipliers {closure: array} of the closures under all present forces."""
         forces = self._solved(t, q, v)[1]
         total = forces[: self.count].sum(axis=0)
         return self.closures.multipliers(q, v, total + forces[-1] if self.prescribes else total)
 
     def _held(self, t: float, q: Array, v: Array, total: Array, held: Sequence[Hold]) -> tuple[Array, Array]:
         """vdot of a closed chain, and the forces of what holds and what prescribes, which closures may tie."""
-        given = self.prescribed_dofs
-        dofs = [x.number for x in held] + given
+        prescribed = self.prescribed_dofs
+        dofs = [x.number for x in held] + prescribed
         wanted = self.prescribed.accelerations(self.seen(t))
         free, Y = self.accelerations(q, v, total), self.compliance(q)
-        bounds = [x.bounds for x in held] + [(-np.inf, np.inf)] * len(given)
+        bounds = [x.bounds for x in held] + [(-np.inf, np.inf)] * len(prescribed)
         reaction = np.zeros(len(v))
         reaction[dofs] = holding_forces(Y[np.ix_(dofs, dofs)], (wanted - free)[dofs], bounds)
         vdot = free + Y @ reaction
@@ -649,7 +649,7 @@ class Mechanism:
         return self.prescribed.dofs
 
     def is_prescribed(self, number: int) -> bool:
-        """Whether the motion of a dof is given."""
+        """True if the motion of a dof is prescribed."""
         return bool(self.prescribed.mask[number])
 
     def compliance(self, q: Array) -> Array:
@@ -657,7 +657,7 @@ class Mechanism:
         return self.closures.mass_matrix_inverse(q)
 
     def compliance_derivative(self, q: Array) -> Array:
-        """The same by compiled derivatives, kept for the last q. Impulses at stops need `compliance`, whose symmetric
+        """Compliance by compiled derivatives, kept for the last q. Impulses at stops need `compliance`, whose symmetric
         rounding leaves closures shut."""
 
         def compute() -> Array:
@@ -668,7 +668,7 @@ class Mechanism:
         return self._compliance.of((self.mb.version, self.mb.parameters, q.tobytes()), compute)
 
     def free_accelerations(self, t: float, q: Array, v: Array) -> Array:
-        """vdot as it is at a state, with all that holds now."""
+        """vdot at a state, with all that holds now."""
         return self._solved(t, q, v)[0]
 
     def holding(self, t: float, q: Array, v: Array) -> tuple[Array, dict[Hold, float]]:
@@ -684,9 +684,9 @@ class Mechanism:
         """The generalized force of every load, of what is carried along as it was placed last, and of what the model
         has itself, (loads, nv)."""
         forces = np.zeros((self.count + len(self._silent), self.sizes[2]))
-        own = len(self.description.loads)
-        if self.count > own:
-            self.components.push(q, forces[own : self.count])
+        pushed = len(self.description.loads)
+        if self.count > pushed:
+            self.components.push(q, forces[pushed : self.count])
         if not self._busy:
             return forces
         t, state = self.seen(t), self.mb.state(q, v)
@@ -718,7 +718,7 @@ class Mechanism:
         return np.concatenate([q, v, work])
 
     def begun(self, t: float, x: Array) -> Array:
-        """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
+        """The point at which a run begins: settled; unchanged where that moves it by rounding alone, so that a run goes
         on from the state it left, or from a saved one, with the same bits."""
         if not (self.constrained or self.is_closed):
             return x
@@ -733,18 +733,18 @@ class Mechanism:
 
     @property
     def projects(self) -> bool:
-        """Whether states are put back on the closures with all dofs, nearest in the metric of the mass matrix."""
+        """True if states are put back on the closures with all dofs, nearest in the metric of the mass matrix."""
         return self.closures.projects and not self.constrained
 
     def kept(self, x: Array, u: Array) -> Array:
-        """What is left of [dq; dv; dwork] at x where its end is put back on the closures."""
+        """Part of [dq; dv; dwork] at x that remains after its end is put back on the closures."""
         if not self.projects:
             return u
         nt, nv = self.coordinates.size, self.mb.nv
-        q, left = self.parts(x)[0], np.array(u)
+        q, projected = self.parts(x)[0], np.array(u)
         for at in (0, nt):
-            left[at : at + nv] = self.closures.project_velocity(q, u[at : at + nv])
-        return left
+            projected[at : at + nv] = self.closures.project_velocity(q, u[at : at + nv])
+        return projected
 
     @property
     def told_now(self) -> Told:
@@ -858,7 +858,7 @@ class Mechanism:
         return jacobian.of_tree(self, t, q, v, more)
 
     def scale(self, x: Array, w: Array) -> Array:
-        """What errors are measured by, in any units: radians and lengths of the model for coordinates; for velocities
+        """Measures of errors, in any units: radians and lengths of the model for coordinates; for velocities
         these per the time in which a dof moves or speeds up, (size). Work is not measured: infinite."""
         q, v, _ = self.parts(x)
         nt, nv = self.coordinates.size, self.mb.nv

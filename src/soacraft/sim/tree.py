@@ -43,11 +43,11 @@ class Tree:
     compliance = mass_matrix_inverse
 
     def project_velocity(self, q: Array, v: Array) -> Array:
-        """The velocity as it is."""
+        """The unchanged velocity."""
         return v
 
     def onto(self, q: Array, v: Array, *options: Any) -> tuple[Array, Array]:
-        """The state as it is."""
+        """The unchanged state."""
         return q, v
 
     def require_closed(self, q: Array, v: Array) -> None:

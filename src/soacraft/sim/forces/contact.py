@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 #: Contacts are looked for this far ahead, in steps at the present speed.
 _AHEAD = 2.0
-#: How deep a run may begin in penetration, in sizes of the smaller shape, radians, or lengths of the model.
+#: Greatest penetration in which a run may begin, in sizes of the smaller shape, radians, or lengths of the model.
 _DEEP = 1e-3
 #: Rounds to move out of it, which is linear in each.
 _ROUNDS = 8
@@ -262,7 +262,7 @@ class Contact(Remade, Touching):
         return contact
 
     def follow(self) -> None:
-        """Read the model anew where it was changed."""
+        """Read the model again where it was changed."""
         mb, placed = self._mb, self.scene.placed
         key = (*placed, *(x.limits for x in mb.bodies), *(x.passive for x in mb.bodies), self._hinge_rows)
         before = self._parts.key
@@ -284,7 +284,7 @@ class Contact(Remade, Touching):
             self._hinge_rows, self._row_forces, self._force = rows, np.zeros(len(rows.places)), None
 
     def set_friction(self, sliding: Mapping[str, float]) -> None:
-        """Give shapes, by name, other coefficients of sliding than the model says."""
+        """Give shapes {name: coefficient} other coefficients of sliding than the model says."""
         self.follow()
         before, self._sliding = self._sliding, dict(sliding)
         try:
@@ -300,7 +300,7 @@ class Contact(Remade, Touching):
 
     @property
     def began(self) -> bool:
-        """Whether the start was looked at."""
+        """True if the start was examined."""
         return self._start.began
 
     def recall(self, began: bool) -> None:
@@ -318,22 +318,22 @@ class Contact(Remade, Touching):
 
     @property
     def takes_out(self) -> bool:
-        """Whether what the run began with in each other is being taken out; such steps are taken in Python."""
+        """True if overlaps of the start are being taken out; such steps are taken in Python."""
         return bool(self._start.overlaps)
 
     def start(self, t: float, q: Array) -> tuple[Overlap, ...]:
-        """What the run began with in each other or beyond a bound; of one that has not begun that at q."""
+        """Overlaps with which the run began, of shapes or beyond a bound; of one that has not begun those at q."""
         self.follow()
         return tuple(self._beyond(t, q)) if self._start.first is None else self._start.first
 
     def compiled(self, t: float | None = None) -> CompiledContact:
-        """What touches, as compiled steps read it, with the impulses of the step that ended at t, if it is given; kept
-        until something of it changes. `begin` comes first."""
+        """Contact as compiled steps read it, with the impulses of the step that ended at t, if it is given; kept until
+        something of it changes. `begin` comes first."""
         core = self.scene.compiled[0]
         key = core, self._parts.surfaces, self._parts.stops, self._parts.rubs
         if self._compiled is None or any(x is not y for x, y in zip(self._compiled[0], key, strict=True)):
-            made = compiled_contact(self.scene, *key[1:], self._law.restitution == "energy", self._law.tolerance)
-            self._compiled = key, made
+            setting = compiled_contact(self.scene, *key[1:], self._law.restitution == "energy", self._law.tolerance)
+            self._compiled = key, setting
         contact = self._compiled[1]
         return contact if t is None else contact._replace(impulses=self.impulses_at(t))
 
@@ -348,16 +348,16 @@ class Contact(Remade, Touching):
         self.diary.take_back(t)
 
     def report(self) -> Text:
-        """What the model says of contact, such as MJCF's condim, solref and pairs, and what becomes of each."""
+        """A text: contact data of the model, such as MJCF's condim, solref and pairs, and what becomes of each."""
         law = f"{self._law.restitution} restitution, {self._law.order} impacts"
         lines = [f"{self.scene!r}", f"{len(self.scene.pairs)} pairs, {law}"]
         return Text("\n".join([*lines, *translation(self.scene), *self.cautions]))
 
     @property
     def lets(self) -> set[str]:
-        """What of the model it lets act besides shapes: "limits", "dry", "one_sided"."""
-        told = {"limits": self._limits, "dry": self._dry, "one_sided": self._one_sided is not False}
-        return {name for name, acts in told.items() if acts}
+        """Parts of the model that it lets act in addition to shapes: "limits", "dry", "one_sided"."""
+        acting = {"limits": self._limits, "dry": self._dry, "one_sided": self._one_sided is not False}
+        return {name for name, acts in acting.items() if acts}
 
     @property
     def gains(self) -> list[ContactStep]:
@@ -372,7 +372,7 @@ class Contact(Remade, Touching):
 
     @property
     def obstacle(self) -> str:
-        """Why its steps are taken in Python alone; empty for the laws that compiled steps know."""
+        """Reason why its steps are taken in Python alone; empty for the laws that compiled steps know."""
         if self._law.restitution == "poisson":
             return "restitution is Poisson's"
         if self._law.order == "sequential":
@@ -407,7 +407,7 @@ class Contact(Remade, Touching):
 
     @property
     def presses(self) -> bool:
-        """Whether there were impulses in the last step."""
+        """True if there were impulses in the last step."""
         return self._force is not None and bool(self._force.any() or self._row_forces.any())
 
     @property
@@ -422,11 +422,11 @@ class Contact(Remade, Touching):
 
     @property
     def drives(self) -> bool:
-        """Whether something of it moves by itself, and may do work: surfaces, or what is one-sided."""
+        """True if something of it moves by itself, and may do work: surfaces, or one-sided ties."""
         return bool(self.scene.compiled[3]) or bool(len(self._parts.ties))
 
     def begin(self, t: float, q: Array) -> None:
-        """Before a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
+        """Begin a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
         state or model were changed."""
         self._step = self._step._replace(pressed=None, implicit=None)  # nothing is known of it yet
         self._set_forces(None)
@@ -446,13 +446,13 @@ class Contact(Remade, Touching):
         self._start = _Start(not overlaps, first, overlaps)
 
     def _beyond(self, t: float, q: Array) -> list[Overlap]:
-        """What is deeper than a run may begin with."""
+        """Overlaps that are deeper than a run may begin with."""
         measure, most = measure_of(self._mb, q), self._penetration
         shapes = shapes_in_each_other(self.scene, q[None], measure, most)
         return [*shapes, *dofs_beyond(self._parts.stops, q[None], measure, most), *self._parts.ties.beyond(t, q, most)]
 
     def begin_batch(self, q: Array, which: Sequence[int] = (), of: str = "rollout") -> None:
-        """Before steps from each of a batch of states (n, nq), whose numbers are `which`: the same of all of them."""
+        """Begin steps from each of a batch of states (n, nq), whose numbers are `which`, with the checks of `begin`."""
         if self._pushes:
             raise StateError(
                 f"a {of} does not push shapes out of each other, as Contact(penetration=...) asks; leave penetration "
@@ -477,7 +477,7 @@ class Contact(Remade, Touching):
             raise StateError(f"{whose[x.state]} begins with {x}; set it within, or give limits=False.")
 
     def pushed_out(self, problem: Mechanism, t: float, x: Array) -> Array:
-        """The point at which a run begins, first or anew: with `penetration` given, shapes, limits and ropes are moved
+        """The point at which a run begins, first or again: with `penetration` given, shapes, limits and ropes are moved
         out of what they are in, by the smallest displacement in the metric of the mass matrix."""
         if not self._pushes:
             return x
@@ -599,8 +599,8 @@ class Contact(Remade, Touching):
         return np.asarray(inverse if implicit is None else implicit.inverse(inverse))
 
     def out_of_end(self, problem: Mechanism, t: float, h: float, q: Array, v: Array) -> Array | None:
-        """The same as `out_of`, of a step that ends at q with velocities v since its middle; shapes are looked at where
-        their gaps in the middle and v tell that they may be in each other."""
+        """Displacement as of `out_of`, for a step that ends at q with velocities v since its middle; shapes are
+        examined where their gaps in the middle and v tell that they may be in each other."""
         gap, J = self._step.gaps
         if not self._start.overlaps and not (gap + 0.5 * h * (J @ v) < -_RESTING * self._step.reach).any():
             beyond = [
@@ -673,8 +673,8 @@ class Contact(Remade, Touching):
         self, problem: Mechanism, tied: Further, t: float, velocities: tuple[Array, Array], q: Array, h: float,
         past: float,
     ) -> _Rows:  # fmt: skip
-        """Rows of closures, of dofs that move as told, of limits, of what is one-sided and of dry hinges. `velocities`
-        are those before the step and at its smooth end."""
+        """Rows of closures, of dofs with a prescribed motion, of limits, of one-sided ties and of dry hinges.
+        `velocities` are those before the step and at its smooth end."""
         nv, (before, v) = self._mb.nv, velocities
         rows, laws, asked = list(tied[0]), list(tied[1]), list(tied[2])
         held, bounces, of_loads = problem.prescribed.mask, dict[int, float](), list[tuple[int, int]]()

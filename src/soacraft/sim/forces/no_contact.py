@@ -62,7 +62,7 @@ class NoContact:
         """Do nothing: no shapes can pass each other."""
 
     def pushed_out(self, problem: Mechanism, t: float, x: Array) -> Array:
-        """The point as it is."""
+        """The unchanged point."""
         return x
 
     def compiled(self, t: float | None = None) -> None:

@@ -11,7 +11,7 @@ from soacraft import dynamics as dyn
 from soacraft import sim
 from soacraft.analysis import set_parameters
 from soacraft.errors import CampaignError
-from soacraft.sim.campaigns.batches.models import LaneModels
+from soacraft.sim.campaigns.batches.models import LaneModels, solve_each
 
 PAIRS = ("xx", "xy", "xz", "yy", "yz", "zz")
 INERTIAL = ("mass", "com_x", "com_y", "com_z", *(f"moment_{x}" for x in PAIRS))
@@ -109,3 +109,16 @@ def test_a_model_that_was_given_keeps_its_parameters(tmp_path):
     assert "3 in batches" in c.status()
     assert mb["lower"].inertia.mass == 1.0
     assert set(c.effects().values()) == {"measures"}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
+def test_systems_of_equations_of_many_runs(n):
+    """M x = f to rounding, of light and heavy runs; the same bits for a run alone."""
+    rng = np.random.default_rng(n)
+    X, f = rng.standard_normal((20, n, n)), rng.standard_normal((20, n))
+    M = 10.0 ** rng.uniform(-9, 9, (20, 1, 1)) * (X @ X.transpose(0, 2, 1) + np.eye(n))
+    x = solve_each(M, f)
+    size = np.abs(M).max(axis=(1, 2)) * np.abs(x).max(axis=1)
+    assert (np.abs((M @ x[..., None])[..., 0] - f).max(axis=1) <= 1e-13 * size).all()
+    for i in (0, 19):
+        assert solve_each(M[i : i + 1], f[i : i + 1])[0].tobytes() == x[i].tobytes()

@@ -69,7 +69,7 @@ class Evaluation:
     def place(self, V: Values, t: Any, point: Point) -> None:
         """The values of a point, without those of equations."""
         q, v, z = point
-        V["t"] = np.broadcast_to(t, len(q)) if self.equations.crossings else t
+        V["t"] = np.full(len(q), t) if self.equations.crossings and np.ndim(t) == 0 else t
         V.update(z)
         for x in self.plants:
             V[x.q], V[x.v] = q[:, x.seat.q], v[:, x.seat.v]

@@ -83,6 +83,10 @@ class LaneStep:
 
     def at(self, theta: Array) -> Point:
         """The states at the parts theta (runs) of the step, by the cubic through its ends."""
+        if (theta <= 0.0).all():
+            return self.start
+        if (theta >= 1.0).all():
+            return self.end
         if self._dense is None:
             last = self._slope(self.t + self.h, self._u, self._y, self.end)
             _, v, z = self.start

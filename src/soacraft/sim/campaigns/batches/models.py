@@ -43,6 +43,8 @@ from soacraft.spatial.inertia import Inertia
 #: Kinds of parameters in which the dynamics are linear, directly or through the ten parameters of a body.
 _INERTIAL = ("mass", "com", "moment", "inertia")
 LINEAR = (*_INERTIAL, *PER_DOF)
+#: Dofs that are eliminated for all runs at once: with more of them LAPACK is faster.
+_FEW = 3
 #: Numbers of runs.
 Runs = npt.NDArray[np.intp]
 
@@ -89,7 +91,7 @@ class LaneModels:
         zero = np.zeros_like(v)
         M = _sum(self._mass, (1, 1), runs, lambda mb: dyn.mass_matrix(mb, q, threads=1), self._mb)
         C = _sum(self._force, (1,), runs, lambda mb: dyn.inverse_dynamics(mb, q, v, zero, threads=1), self._mb)
-        return np.asarray(np.linalg.solve(M, (force - C)[..., None])[..., 0])
+        return solve_each(M, force - C)
 
     def inertia_at(self, port: str, frame: Frame, count: int) -> Array:
         """Mass, centre of mass or moment of the body that carries a node of a plant, of each run."""
@@ -105,6 +107,25 @@ class LaneModels:
         finally:
             body.inertia = before
         return np.array(rows)
+
+
+def solve_each(M: Array, f: Array) -> Array:
+    """M^-1 f of many symmetric positive definite M, (runs, n, n). Few dofs are eliminated for all runs at once, without
+    pivots, which such matrices do not need; LAPACK takes the others one by one. O(runs n^3)."""
+    n = M.shape[-1]
+    if n > _FEW:
+        return np.asarray(np.linalg.solve(M, f[..., None])[..., 0])
+    A, x = np.array(M.transpose(1, 2, 0)), np.array(f.T)
+    for i in range(n):
+        for j in range(i + 1, n):
+            factor = A[j, i] / A[i, i]
+            A[j, i + 1 :] -= factor * A[i, i + 1 :]
+            x[j] -= factor * x[i]
+    for i in reversed(range(n)):
+        for j in range(i + 1, n):
+            x[i] -= A[i, j] * x[j]
+        x[i] /= A[i, i]
+    return np.ascontiguousarray(x.T)
 
 
 def _sum(variants: Sequence[Variant], axes: tuple[int, ...], runs: Runs, value: Any, mb: Multibody) -> Array:
