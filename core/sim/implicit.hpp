@@ -5,6 +5,7 @@
 // with B and K how the forces f_s of single dofs vary. A is added where articulated bodies have armature.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "load.hpp"
@@ -15,8 +16,10 @@ namespace sim {
 
 class Implicit {
 public:
-    // Forces of single dofs: those of loads, and of springs and dampers, whose row of forces is `springs`.
-    void begin(const std::vector<Load>& loads, const rigid::Passive* passive, index springs, const rigid::Model& model) {
+    // Forces of single dofs: those of loads, and of springs and dampers, whose row of forces is `springs`. `locked`: dofs that no
+    // impulse moves.
+    void begin(const std::vector<Load>& loads, const rigid::Passive* passive, index springs, const rigid::Model& model,
+               const std::vector<index>& locked) {
         passive_ = passive, loads_ = loads.data();
         for (std::size_t i = 0; i < loads.size(); ++i) {
             const Load& x = loads[i];
@@ -36,6 +39,11 @@ public:
         elements_.assign(model.elements, model.elements + model.count);
         own_.assign(model.armature, model.armature + nv_), armature_ = own_, sum_.resize(own_.size());
         model_.elements = elements_.data(), model_.armature = armature_.data();
+        locked_ = locked, pressed_ = model_;
+        if (locked_.empty()) return;
+        stiff_elements_ = elements_, stiff_ = armature_;
+        pressed_.elements = stiff_elements_.data(), pressed_.armature = stiff_.data();
+        arm();
     }
 
     bool any() const { return !terms_.empty(); }
@@ -44,6 +52,8 @@ public:
     double stiffness() const { return stiffness_; }
     // The tree with A as armature: no inertia of it, but what velocities answer forces with.
     const rigid::Model& model() const { return model_; }
+    // The same that answers impulses: dofs that none moves have infinite armature.
+    const rigid::Model& pressed() const { return locked_.empty() ? model_ : pressed_; }
 
     void clear() {
         acts_ = false, stiffness_ = 0.0;
@@ -182,6 +192,18 @@ private:
             for (index i = e.v; i < e.v + rigid::dofs(e.kind); ++i)
                 if (armature_[static_cast<std::size_t>(i)] != 0.0) e.has_armature = model_.has_armature = 1;
         }
+        if (!locked_.empty()) lock();
+    }
+    void lock() {
+        stiff_ = armature_;
+        for (const index i : locked_) stiff_[static_cast<std::size_t>(i)] = std::numeric_limits<double>::infinity();
+        for (std::size_t k = 0; k < elements_.size(); ++k) {
+            rigid::Element& e = stiff_elements_[k];
+            e.has_armature = elements_[k].has_armature;
+            for (const index i : locked_)
+                if (i >= e.v && i < e.v + rigid::dofs(e.kind)) e.has_armature = 1;
+        }
+        pressed_.has_armature = 1;
     }
 
     const rigid::Passive* passive_ = nullptr;
@@ -194,6 +216,10 @@ private:
     std::vector<double> ahead_, speed_, sum_, own_, armature_;
     std::vector<rigid::Element> elements_;
     rigid::Model model_ = {};
+    std::vector<index> locked_;
+    std::vector<double> stiff_;  // armature with that of locked dofs
+    std::vector<rigid::Element> stiff_elements_;
+    rigid::Model pressed_ = {};
 };
 
 }  // namespace sim

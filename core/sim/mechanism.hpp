@@ -63,10 +63,10 @@ public:
           derivatives_(model_.flexible_count ? nullptr : &named("inverse_dynamics_derivatives")),
           kinetic_(named("kinetic_energy")), potential_(named("potential_energy")), motions_(named("node_motion")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
-        if (s.contact) implicit_.begin(s.loads, s.job.passive, springs_row(), model_);
+        if (s.contact) implicit_.begin(s.loads, s.job.passive, springs_row(), model_, locked(s));
         total_ = numbers(nv), zeros_ = numbers(nv), calm_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
-        if (s.contact) load_rows = s.contact->load_rows();
-        contact_force = numbers(s.contact ? nv : 0), powers_ = numbers(names), vdot_ = numbers(nv);
+        if (s.contact) load_rows = rows_of(*s.contact);
+        contact_force = numbers(s.contact ? nv : 0), momenta_ = numbers(nv), powers_ = numbers(names), vdot_ = numbers(nv);
         std::size_t most = 0;
         rigid::Job largest = s.job;
         if (s.plan) largest.frame_count = static_cast<index>(s.plan->frames.size()), motion_ = numbers(24 * largest.frame_count);
@@ -257,7 +257,7 @@ public:
     // Forces of single dofs that a step may take implicitly; whether `rates` takes them so.
     Implicit& implicit() { return implicit_; }
     // The tree that answers impulses, and its closures.
-    const rigid::Model& pressed_model() const { return implicit_.model(); }
+    const rigid::Model& pressed_model() const { return implicit_.pressed(); }
     TouchingLoops pressed_loops() const { return set_.chain ? TouchingLoops{&pressed_, &theta} : TouchingLoops{nullptr, nullptr}; }
     // Measure rows of closures again, at x, where forces that are taken implicitly make them much stiffer than the tree is; false
     // where a hinge has nothing to move.
@@ -274,7 +274,15 @@ public:
 
     const ContactSetting* contact() const { return set_.contact; }
     // The row of springs and dampers among those of a run with contact, -1 where there are none.
-    index springs_row() const { return set_.passive ? names - 2 : -1; }
+    index springs_row() const { return set_.passive ? contact_row() - 1 : -1; }
+    // The row of contacts, in front of that of prescribed motions.
+    index contact_row() const { return names - 1 - has_prescribed_row(set_); }
+    // The force of impulses that change velocities at q by dv, at prescribed dofs: with what their motions take, (nv).
+    void add_reactions(const double* q, const double* dv, double h, std::vector<double>& force) {
+        if (!mixed_) return;
+        momentum(q, dv, momenta_.data());
+        for (const PrescribedDof& x : mixed_->dofs()) force[static_cast<std::size_t>(x.dof)] = momenta_[static_cast<std::size_t>(x.dof)] / h;
+    }
 
     // Kinetic and potential energy: what grows by the work of all forces, springs included.
     double mechanical_energy(const double* x) {
@@ -547,6 +555,21 @@ private:
         return static_cast<index>(own) + (s.job.model->nv ? 1 + s.passive : 0) + (s.contact ? 1 : 0) + has_prescribed_row(s);
     }
     static bool has_prescribed_row(const Setting& s) { return s.prescribed && s.prescribed->has_row; }
+    // The rows of loads, stops first.
+    static std::vector<LoadRow> rows_of(const ContactSetting& contact) {
+        std::vector<LoadRow> rows;
+        for (const Stop& x : contact.stops)
+            if (x.load >= 0) rows.push_back({x.load, x.dof});
+        for (const Rub& x : contact.rubs)
+            if (x.load >= 0) rows.push_back({x.load, x.dof});
+        return rows;
+    }
+    static std::vector<index> locked(const Setting& s) {
+        std::vector<index> dofs;
+        if (s.prescribed)
+            for (const PrescribedDof& x : s.prescribed->dofs) dofs.push_back(x.dof);
+        return dofs;
+    }
 
     // vdot under the total force that `push` gave last, where motions may be prescribed.
     bool solve(double t, const double* q, const double* v, rigid::Job& job, double* vdot) {
@@ -767,7 +790,7 @@ private:
     loops::Plan pressed_;        // what projects states, on the tree that answers impulses
     std::vector<double> scale_;  // of its rows, where no force is taken implicitly
     std::vector<double> rows_;   // of closures, but for G and what they are open by
-    std::vector<double> total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
+    std::vector<double> momenta_, total_, zeros_, calm_, forces_, moved_, rest_, powers_, vdot_, motion_;
     std::vector<index> places_;
     rigid::Workspace space_, closed_;
 };

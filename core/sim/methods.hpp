@@ -44,6 +44,7 @@ public:
         if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
         if (!touches(method)) return;
         touch_ = contact_kernels().begin(*m_.contact(), m_.pressed_model(), m_.pressed_loops());
+        touch_->of_loads = m_.load_rows;
         touch_->before = m_.contact()->impulses;
         free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
         work_ = numbers(m_.names);
@@ -345,6 +346,7 @@ private:
         m_.forget_impulses();
         if (!implicit.any()) return pressed(t, x, w, h);
         if (!look_ahead(t, x, h)) return false;
+        if (implicit.acts() && m_.prescribes()) return false;  // what their motions take would be that of explicit forces
         const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
         while (pressed(t, x, w, h)) {
             if (!implicit.acts()) return true;
@@ -419,6 +421,10 @@ private:
             known_ = x1, rates_ = w1, begun_ = !lean_;
             return true;
         }
+        if (touch_->recorded && m_.prescribes()) {
+            for (index i = 0; i < nv; ++i) last_[at(i)] = touch_->v[at(i)] - x1[at(nq + i)];
+            m_.add_reactions(x1.data(), last_.data(), h, touch_->force);
+        }
         free_ = x1, smooth_ = u, slope_.assign(w, w + m_.size);
         if (!m_.is_tree() && !m_.between(x, free_.data(), smooth_.data())) return false;  // where it was put on the closures
         const std::vector<double>& v = touch_->v;
@@ -442,7 +448,7 @@ private:
             for (index i = 0; i < nv; ++i) w_[at(i)] = (free_[at(nq + i)] - x[nq + i]) / h;
             m_.implicit().answer_at(t + h, free_.data(), free_.data() + nq, w_.data(), forces.data());
             const auto work = [&] {  // what it was in the smooth step, and along h/2 (v1 - v_f) since then
-                for (index i = 0; i + 1 < m_.names; ++i) {
+                for (index i = 0; i < m_.names; ++i) {
                     work_[at(i)] = smooth_[at(2 * nv + i)];
                     for (index k = 0; k < nv; ++k) work_[at(i)] += 0.5 * h * forces[at(i * nv + k)] * (x1[at(nq + k)] - free_[at(nq + k)]);
                 }
@@ -458,7 +464,7 @@ private:
             return true;
         }
         if (!settled(t, h)) return false;
-        known_ = x1, rates_ = w1, rates_[at(2 * nv + m_.names - 1)] = 0.0, begun_ = weighed_ = !lean_;
+        known_ = x1, rates_ = w1, rates_[at(2 * nv + m_.contact_row())] = 0.0, begun_ = weighed_ = !lean_;
         for (const LoadRow& y : m_.load_rows) rates_[at(2 * nv + y.load)] = y.power;
         if (lean_) return true;
         m_.mean_rate(x, x1.data(), h, w1.data() + nv);
@@ -508,7 +514,7 @@ private:
         if (!m_.inside(u.data())) return false;
         m_.go(q, u.data(), x1.data()), m_.carry(u.data(), x1.data() + nq);
         const auto work = [&] {
-            for (index i = 0; i + 1 < m_.names; ++i) {
+            for (index i = 0; i < m_.names; ++i) {
                 work_[at(i)] = 0.0;
                 for (index k = 0; k < nv; ++k) work_[at(i)] += 0.5 * h * forces[at(i * nv + k)] * (v0[k] + v1[at(k)]);
             }
@@ -518,7 +524,7 @@ private:
             if (!balance(t + h, x, h, weighed, needed, work)) return false;
             known_ = x1, weighed_ = true;
         } else if (!lean_) {
-            work(), work_.back() = 0.0;
+            work(), work_[at(m_.contact_row())] = 0.0;
             for (index i = 0; i < m_.names; ++i) x1[at(nq + nv + i)] = x[nq + nv + i] + work_[at(i)];
         }
         if (!rigid::finite(x1.data(), m_.points)) return false;
@@ -546,11 +552,11 @@ private:
     // A force that the step holds has no separate row.
     template <class Work>
     bool balance(double t, const double* x, double h, bool weighed, bool needed, const Work& work) {
-        const index first = m_.nq + m_.nv, springs = m_.springs_row();
+        const index first = m_.nq + m_.nv, springs = m_.springs_row(), contact = m_.contact_row();
         const double before = weighed ? energy_ : m_.mechanical_energy(x);
         const auto taken = [&] {
             double left = energy_ - before;
-            for (index i = 0; i + 1 < m_.names; ++i) left -= work_[at(i)];
+            for (index i = 0; i < m_.names; ++i) left -= i == contact ? 0.0 : work_[at(i)];
             for (index k = 0; k < m_.nv; ++k) left -= 0.5 * h * m_.held(k) * (x[m_.nq + k] + x1[at(m_.nq + k)]);
             return -left;
         };
@@ -561,10 +567,10 @@ private:
             if (!lifted(t, taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)), moved)) return false;
             if (moved) work();
         }
-        work_.back() = -taken();
+        work_[at(contact)] = -taken();
         for (const LoadRow& y : touch_->of_loads) {
             const double part = 0.5 * h * y.force * (x[m_.nq + y.dof] + x1[at(m_.nq + y.dof)]) + y.part * (energy_ - begun);
-            work_[at(y.load)] += part, work_.back() -= part;
+            work_[at(y.load)] += part, work_[at(contact)] -= part;
         }
         for (index i = 0; i < m_.names; ++i) x1[at(first + i)] = x[first + i] + work_[at(i)];
         return rigid::finite(work_.data(), m_.names);
@@ -573,7 +579,7 @@ private:
     // x1 moved by what is in last_, by a part of it where it would take more energy than `most`, what the impulses took less what
     // springs and dampers gave; or not at all. `moved`: whether it is moved. False where closures are in doubt.
     bool lifted(double t, double most, bool& moved) {
-        constexpr double LEAST = 1e-6;  // that of sim/integrators/moreau.py
+        constexpr double LEAST = 1e-6, SHORT = 1.0 - 1e-9;  // those of sim/integrators/moreau.py
         most = std::fmax(most, 0.0), moved = false;
         const double start = energy_;
         double part = 1.0;
@@ -589,7 +595,7 @@ private:
                 x1.swap(stage_);
                 return true;
             }
-            part = most / rise;
+            part = SHORT * (most / rise);
             if (!(part > LEAST)) return true;
         }
         return true;

@@ -268,8 +268,8 @@ struct Given {
         }
         const nb::object prescribed_given = field(setting, "prescribed");
         if (!prescribed_given.is_none()) {
-            if (touches(method) || method == VARIATIONAL || method == VARIATIONAL4)
-                refuse("compiled steps prescribe motions by methods without contacts and derivatives");
+            if (method == MIDPOINT || method == VARIATIONAL || method == VARIATIONAL4 || (method == MOREAU && set.chain))
+                refuse("compiled steps prescribe motions by methods without derivatives, with contacts by moreau on trees");
             motions = read_prescribed(prescribed_given, held, model, static_cast<index>(set.loads.size()), set.plan, prescribed);
             set.prescribed = &prescribed;
             if (set.chain && !drives(chain.solver, prescribed)) refuse("the last couplings of a chain drive its prescribed dofs");

@@ -64,16 +64,6 @@ struct ContactSetting {
     double tolerance;
     double thin;  // the least width of two shapes that may touch, together
     std::vector<PointImpulse> impulses;  // of the step before the first one
-
-    // The rows of loads, stops first.
-    std::vector<LoadRow> load_rows() const {
-        std::vector<LoadRow> rows;
-        for (const Stop& x : stops)
-            if (x.load >= 0) rows.push_back({x.load, x.dof});
-        for (const Rub& x : rubs)
-            if (x.load >= 0) rows.push_back({x.load, x.dof});
-        return rows;
-    }
 };
 
 // Numbers for each step with a contact problem, and for each point of contact in it.
@@ -87,7 +77,7 @@ struct ContactLog {
 class Impulses {
 public:
     std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
-    std::vector<LoadRow> of_loads;  // what of it is of rows of loads, which `force` is without
+    std::vector<LoadRow> of_loads;  // what of it is of rows of loads, stops first, which `force` is without
     ContactLog log;
     std::vector<PointImpulse> before, after;  // by shapes: of the last step, next to which those of this one are sought; of this one
     bool recorded = true;  // whether forces and a log are wanted

@@ -22,7 +22,6 @@ public:
         : set_(set), model_(model), search_(set, model), tree_(model, loops.plan, loops.theta), end_(model, loops.plan, loops.theta),
           before_(at(model.count)), stride_(at(model.nv)), held_(at(model.nv)) {
         v.resize(at(model.nv)), force.resize(at(model.nv)), some_.nodes = tree_.rows.nodes;
-        of_loads = set.load_rows();
     }
 
     bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) override {

@@ -338,7 +338,9 @@ class CompiledMotion:
         conditions = problem.told_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if log is not None and done:
-            touch.take(log, np.concatenate([track.forces[done - 1, -nv:], self._row_forces(track, done - 1, nv)]))
+            first = problem.names.index(touch.name) * nv
+            of_contact = track.forces[done - 1, first : first + nv]
+            touch.take(log, np.concatenate([of_contact, self._row_forces(track, done - 1, nv)]))
         self._room = room
         if chain is not None:
             problem.closures.follow(chain.theta)

@@ -118,7 +118,8 @@ def _obstacle(problem: RunProblem, method: Method) -> str:
             return f"{load.name!r} is a {type(load).__name__}"
     if problem.contact.obstacle:
         return problem.contact.obstacle
-    if problem.prescribed.dofs and (touches or rolls or type(method) not in _PRESCRIBING):
+    prescribes = type(method) in _PRESCRIBING or (isinstance(method, Moreau) and not mb.is_closed)
+    if problem.prescribed.dofs and (rolls or not prescribes):
         return "a motion is prescribed"
     if mb.is_closed and rows_of(mb) is None:
         return "a hinge of its tree or of its loops is not known to compiled code"

@@ -17,6 +17,7 @@ from scipy.interpolate import (
 from tests.loops.test_case_four_bars import spatial_loop
 from tests.profiles import tries
 from tests.sim.chains import slider_crank
+from tests.sim.combinations import MODELS as COMBINED
 from tests.sim.test_closed import four_bar
 from tests.sim.test_compiled import agree, bent, in_python, is_compiled, sprung
 from tests.sim.test_compiled_refusals import first_call
@@ -390,5 +391,138 @@ def test_what_does_not_fit_is_refused(change, text, monkeypatch):
 def test_methods_that_take_none_refuse(monkeypatch):
     call = prescribed_call(monkeypatch)
     call[1] = call[1]._replace(method=3, tableau=None)
-    with pytest.raises(ValueError, match="compiled steps prescribe motions by methods without contacts"):
+    with pytest.raises(ValueError, match="compiled steps prescribe motions by methods without derivatives"):
         compiled._core.advance(*call)
+
+
+# -- next to contact ---------------------------------------------------------------------------------------------------
+
+
+def lift():
+    """A table on a slide along z, with a ball that falls on it."""
+    mb = sc.Multibody("lift", gravity=(0, 0, -9.81))
+    table = mb.add_body("table", None, sc.Prismatic((0, 0, 1)), sc.Inertia(2.0, moment=0.1 * np.eye(3)))
+    table.add_geometry(sc.Geometry("top", "box", (1.0, 1.0, 0.1)))
+    ball = mb.add_body("ball", None, sc.Free(), sc.Inertia(0.5, moment=0.002 * np.eye(3)))
+    ball.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    mb.set_state([0.0, 0, 0, 0, 1, 0.2, 0, 0.1501], [0.0, 0.3, 0, 0, 0.2, 0, 0])
+    return mb
+
+
+def turntable():
+    """A disc that turns under a box, whose hinge rubs, and an arm on it with limits."""
+    mb = sc.Multibody("turntable", gravity=(0, 0, -9.81))
+    disc = mb.add_body("disc", None, sc.Pin((0, 0, 1)), sc.Inertia(3.0, moment=np.diag([0.2, 0.2, 0.4])))
+    disc.add_geometry(sc.Geometry("top", "box", (1.0, 1.0, 0.1)))
+    at = sc.Pose(translation=(0.4, 0, 0.2))
+    arm = mb.add_body("arm", "disc", sc.Pin((0, 0, 1)), sc.Inertia(0.4, (0.1, 0, 0), 0.01 * np.eye(3)), at)
+    arm.limits, arm.passive = sc.Limits(-0.05, 0.05), sc.Passive(friction=0.01)
+    box = mb.add_body("box", None, sc.Free(), sc.Inertia(0.5, moment=0.005 * np.eye(3)))
+    box.add_geometry(sc.Geometry("skin", "box", (0.2, 0.2, 0.2)))
+    mb.set_state([0.0, 0.0, 0, 0, 0, 1, 0.2, 0, 0.1502], np.zeros(8))
+    return mb
+
+
+def elastic():
+    """A prescribed hinge of a rod that gives way, whose tip strikes the floor."""
+    mb = COMBINED["flexible"]()
+    mb.set_state([0.5, 0.01], [-1.5, 0.1])
+    return mb
+
+
+def two_pins():
+    return COMBINED["tree"]()
+
+
+def down(t):
+    return 0.5 - np.sin(1.5 * t), -1.5 * np.cos(1.5 * t), 2.25 * np.sin(1.5 * t)
+
+
+TIMES = np.linspace(0.0, 0.4, 9)
+UP = CubicSpline(TIMES, 0.05 * TIMES**2 + 0.02 * np.sin(10.0 * TIMES))
+TOUCHING = {
+    "lift": (lift, {"table": UP}),
+    "turntable": (turntable, {"disc": lambda t: (4.0 * t**2, 8.0 * t, 8.0)}),
+    "pins": (two_pins, {"first": down}),
+    "elastic": (elastic, {"first": down}),
+}
+
+
+def touching(name, *loads, goal=0.15, step=0.0025):
+    make, motions = TOUCHING[name]
+    p = sim.Propagator(make(), integrator="moreau", step=step)
+    p.add(sim.Contact(friction=0.2, restitution=0.2, tolerance=1e-12), *loads)
+    for dof, motion in motions.items():
+        p.prescribe(dof, motion)
+    return p, p.run(goal)
+
+
+@pytest.mark.parametrize("name", TOUCHING)
+def test_contact_next_to_prescribed_motions(name, monkeypatch):
+    """Motion, work and forces are those of Python; the motion is the prescribed one."""
+    p, run = touching(name)
+    assert is_compiled(run), str(p.report())
+    in_python(monkeypatch)
+    _, other = touching(name)
+    assert run.forces["contact"].any()
+    np.testing.assert_allclose(run.q, other.q, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(run.v, other.v, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(run.vdot, other.vdot, rtol=0, atol=1e-8 * np.abs(other.vdot).max())
+    for x in run.work:
+        np.testing.assert_allclose(run.work[x], other.work[x], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(run.forces[x], other.forces[x], rtol=0, atol=1e-8 * np.abs(other.forces[x]).max())
+    dof, motion = next(iter(TOUCHING[name][1].items()))
+    wanted = [float(motion(t) if name == "lift" else motion(t)[0]) for t in run.t]
+    np.testing.assert_allclose(run.q[:, 0], wanted, rtol=0, atol=1e-12)
+    assert p.mb.dof_names[0] == dof
+
+
+def test_a_lift_carries_its_load():
+    """A body that rests on it has its acceleration: the table pushes with m (g + a), which its motion takes."""
+    mb = lift()
+    mb.set_state([0.0, 0, 0, 0, 1, 0, 0, 0.15], np.zeros(7))
+    p = sim.Propagator(mb, integrator="moreau", step=0.001)
+    p.add(sim.Contact(friction=0.4))
+    p.prescribe("table", lambda t: (0.75 * t**2, 1.5 * t, 1.5))
+    run = p.run(0.2)
+    assert is_compiled(run)
+    np.testing.assert_allclose(mb.q[[0, 7]], [0.03, 0.18], rtol=0, atol=1e-6)
+    push = 0.5 * (9.81 + 1.5)
+    np.testing.assert_allclose(run.forces["contact"][10:, 6], push, rtol=1e-6)
+    taken = run.forces["contact"][10:, 0] + run.forces["prescribed"][10:, 0]
+    np.testing.assert_allclose(taken, 2.0 * (9.81 + 1.5), rtol=1e-6)
+
+
+def test_bits_of_parts_and_steppers():
+    p, _ = touching("turntable", sim.HingeFriction("arm", 0.02))
+    end = p.run(0.2)
+    make, motions = TOUCHING["turntable"]
+    for parts in ((0.05, 0.1, 0.2), (0.2,)):
+        other = sim.Propagator(make(), integrator="moreau", step=0.0025)
+        other.add(sim.Contact(friction=0.2, restitution=0.2, tolerance=1e-12), sim.HingeFriction("arm", 0.02))
+        other.prescribe("disc", motions["disc"])
+        if len(parts) == 1:
+            step = other.stepper([])
+            assert not step.obstacle
+            step(80)
+            np.testing.assert_array_equal(step.q, end.q[-1])
+            continue
+        for t in parts:
+            last = other.run(t)
+        np.testing.assert_array_equal(last.q[-1], end.q[-1])
+        for x in end.work:
+            assert last.work[x][-1] == end.work[x][-1]
+
+
+def test_fast_springs_next_to_prescribed_motions_are_left_to_python():
+    """Where forces are implicit; and closed chains."""
+    mb = turntable()
+    mb["arm"].passive = sc.Passive(damping=500.0)
+    p = sim.Propagator(mb, integrator="moreau", step=0.0025)
+    p.add(sim.Contact())
+    p.prescribe("disc", TOUCHING["turntable"][1]["disc"])
+    assert not is_compiled(p.run(0.05))
+    chain = sim.Propagator(COMBINED["closed chain"](), integrator="moreau", step=0.0025)
+    chain.add(sim.Contact())
+    chain.prescribe("first", down)
+    assert "a motion is prescribed" in str(chain.report())

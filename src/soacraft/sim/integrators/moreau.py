@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _STILL = 1e-6
 #: Shapes that are moved out by less than this part of the way stay where they are.
 _LEAST = 1e-6
+#: The part of the way out that the energy allows is made shorter by this: its rise is no more than that to rounding.
+_SHORT = 1.0 - 1e-9
 
 
 class Moreau(Method):
@@ -211,7 +213,7 @@ def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) 
         rise = mechanism.mechanical_energy(moved) - start
         if rise <= most:
             return moved, rise
-        part = most / rise
+        part = _SHORT * (most / rise)
         if not part > _LEAST:
             break
     return end, 0.0

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError, StateError
-from soacraft.sim.acting import Acting
 from soacraft.sim.breaks import window
 from soacraft.sim.clock import Instant
 from soacraft.sim.forces.contact_impulses import as_table
 from soacraft.sim.forces.contact_steps import ContactDiary
 from soacraft.sim.forces.no_contact import NoContact
-from soacraft.sim.integrators.steps import Method, Step
+from soacraft.sim.integrators.steps import Step
 from soacraft.sim.stability import Stability
 from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.failure import failure_of
@@ -22,6 +21,7 @@ from soacraft.sim.steppers.lanes import BUSY, CHANGED, DONE, NOT_FINITE, Lanes, 
 from soacraft.sim.steppers.memory import Memory
 from soacraft.sim.steppers.problems import LaneProblems, require_apart
 from soacraft.sim.steppers.pushes import Pushes, after, same_wrenches
+from soacraft.sim.steppers.setup import StepperSetup
 from soacraft.sim.steppers.sim_states import fixed_controls, point_of, require_fit, state_of
 from soacraft.sim.steppers.states import LaneStates
 from soacraft.sim.steppers.switches import Switching, SwitchMemory
@@ -43,33 +43,20 @@ class Motion:
     (`SeparateMotions`).
     """
 
-    def __init__(
-        self,
-        acting: Acting,
-        method: Method,
-        pace: tuple[float, int | None, float],
-        now: int,
-        names: Sequence[str],
-        states: int | None,
-        threads: int,
-        parameters: Any,
-        keeps: bool,
-        row: LaneStates | None = None,
-        number: int | None = None,
-    ) -> None:
-        rtol, self._step, longest = pace
-        self._acting, self._method, self._keeps, self._varied = acting, method, keeps, parameters is not None
-        self._number = number
+    def __init__(self, setup: StepperSetup, row: LaneStates | None = None, number: int | None = None) -> None:
+        acting, method = setup.acting, setup.method
+        self._acting, self._method, self._step, self._keeps = acting, method, setup.step, setup.keeps
+        self._varied, self._number = setup.parameters is not None, number
         self._mb, self._acting_forces = acting.mb, acting.mb.acting_forces  # always the same dictionary
-        self.problems = LaneProblems(acting, method, self._step, names, now, states, row)
+        self.problems = LaneProblems(setup, row)
         self._switching = Switching(self.problems.base)
-        self.states, self.is_batch = self.problems.states, states is not None
+        self.states, self.is_batch = self.problems.states, setup.is_batch
         self._breaks = acting.breaks
         self._stops = [ns for x in self._breaks for ns in x.ns]
         stops = np.unique(np.array(self._stops, dtype=np.int64))
-        self.lanes = Lanes(self.problems, method, self._step, stops, threads)
-        self._stride, self._stability = Stride(method, rtol, self._step, longest), Stability(method)
-        self._step_memory = StepMemory(now)
+        self.lanes = Lanes(self.problems, method, self._step, stops, setup.threads)
+        self._stride, self._stability = Stride(method, setup.rtol, self._step, setup.longest), Stability(method)
+        self._step_memory = StepMemory(setup.now)
         self._looks = Looks(method, self._step, method.limited and bool(acting.mb.nv))
         self.failed: dict[int, str] = {}
         self._begins = False  # True while contact takes out what a state began with in each other
@@ -78,8 +65,8 @@ class Motion:
         self._committed = self._switching.memory
         if self.is_batch or self._varied:
             self.problems.require_compiled(self.problems.obstacle(), self._varied)
-        if parameters is not None:
-            self.problems.vary(parameters)
+        if self._varied:
+            self.problems.vary(setup.parameters)
         self.put(range(len(self.states)), *self._start)
         self._make()
 

@@ -13,17 +13,16 @@ from soacraft.errors import StateError
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
-from soacraft.sim.acting import Acting
 from soacraft.sim.closed import Chain
 from soacraft.sim.engine import engine_of
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
-from soacraft.sim.integrators.steps import Method
 from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.steppers.names import driven_control
 from soacraft.sim.steppers.parameters import LaneParameters
 from soacraft.sim.steppers.pushes import Pushed, Pushes, wrenches_of
+from soacraft.sim.steppers.setup import StepperSetup
 from soacraft.sim.steppers.states import LaneStates
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
@@ -38,25 +37,17 @@ class LaneProblems:
     """The problem of all states, `base`, with controls that are not those of the propagator; `parameters` and `pushes`
     differ from state to state."""
 
-    def __init__(
-        self,
-        acting: Acting,
-        method: Method,
-        step: int | None,
-        names: Sequence[str],
-        now: int,
-        states: int | None,
-        rows: LaneStates | None = None,
-    ) -> None:
-        self._acting, self._method, self._step, self._names = acting, method, step, names
-        self.is_batch = states is not None
-        count, mb = states or 1, acting.mb
+    def __init__(self, setup: StepperSetup, rows: LaneStates | None = None) -> None:
+        acting, names = setup.acting, setup.names
+        self._acting, self._method, self._step, self._names = acting, setup.method, setup.step, names
+        self.is_batch = setup.is_batch
+        count, mb = setup.states or 1, acting.mb
         self.driven = [driven_control(mb, name) for name in names]
         self.base = self._made(self.driven)
         size = mb.nq + mb.nv + len(self.base.names)
         refuse_large((count, size), f"the states of a stepper of {mb.name!r}", "Take fewer states.")
         refuse_large((count, len(names)), f"u of a stepper of {mb.name!r}", "Take fewer states.")
-        self.states = LaneStates(count, size, len(names), now) if rows is None else rows
+        self.states = LaneStates(count, size, len(names), setup.now) if rows is None else rows
         for i, name in enumerate(names):
             self.states.u[:, i] = acting.numbers.get(name, 0.0)
         self.parameters: LaneParameters | None = None

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from soacraft.errors import SimulationError, StateError
-from soacraft.sim.acting import Acting
-from soacraft.sim.integrators.steps import Method
 from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.memory import Memory
 from soacraft.sim.steppers.motion import Marks, Motion
 from soacraft.sim.steppers.problems import LaneProblems, NotCompiled
 from soacraft.sim.steppers.pushes import Pushes, after
+from soacraft.sim.steppers.setup import StepperSetup
 from soacraft.spatial.checks import Array
 
 
@@ -25,21 +25,13 @@ class SeparateMotions:
 
     is_batch = True
 
-    def __init__(
-        self,
-        acting: Acting,
-        method: Method,
-        pace: tuple[float, int | None, float],
-        now: int,
-        names: Sequence[str],
-        states: int,
-        keeps: bool,
-    ) -> None:
-        self.problems = LaneProblems(acting, method, pace[1], names, now, states)
-        self.states, self._keeps = self.problems.states, keeps
+    def __init__(self, setup: StepperSetup) -> None:
+        self.problems = LaneProblems(setup)
+        self.states, self._keeps = self.problems.states, setup.keeps
+        alone = replace(setup, states=None, threads=1, keeps=False)
         self._motions = [
-            Motion(acting, deepcopy(method), pace, now, names, None, 1, None, False, self.states.row(i), i)
-            for i in range(states)
+            Motion(replace(alone, method=deepcopy(setup.method)), self.states.row(i), i)
+            for i in range(setup.states or 0)
         ]
         self.failed: dict[int, str] = {}
 
@@ -151,21 +143,11 @@ class SeparateMotions:
             motion.failed = {0: str(wrong)}
 
 
-def motion_of(
-    acting: Acting,
-    method: Method,
-    pace: tuple[float, int | None, float],
-    now: int,
-    names: Sequence[str],
-    states: int | None,
-    threads: int,
-    parameters: Any,
-    keeps: bool,
-) -> Motion | SeparateMotions:
+def motion_of(setup: StepperSetup) -> Motion | SeparateMotions:
     """The motion of a stepper: compiled lanes, one state, or several whose steps are taken one by one."""
     try:
-        return Motion(acting, method, pace, now, names, states, threads, parameters, keeps)
+        return Motion(setup)
     except NotCompiled:
-        if states is None or parameters is not None:
+        if not setup.is_batch or setup.parameters is not None:
             raise
-    return SeparateMotions(acting, method, pace, now, names, states, keeps)
+    return SeparateMotions(setup)

@@ -32,6 +32,7 @@ from soacraft.sim.steppers.names import read_names, read_period
 from soacraft.sim.steppers.pushes import read_push, with_pushes
 from soacraft.sim.steppers.record import Recording, require_every
 from soacraft.sim.steppers.separate import motion_of
+from soacraft.sim.steppers.setup import StepperSetup
 from soacraft.spatial.checks import Array, finite
 
 #: Treatments of a batch when one of its states cannot go on.
@@ -87,7 +88,13 @@ class Stepper(Uncopied, Strict):
         self._names = names if labels is None else tuple(labels)  # what the controls are called here
         if on_error not in ON_ERROR or (on_error == "keep" and count is None):
             raise StateError(f"on_error is 'raise', or 'keep' of a batch, got {on_error!r:.40}.")
-        motion = motion_of(acting, method, pace, now, names, count, threads, parameters, on_error == "keep")
+        rtol, step, longest = pace
+        motion = motion_of(
+            StepperSetup(
+                acting=acting, method=method, rtol=rtol, step=step, longest=longest, now=now, names=names, states=count,
+                threads=threads, parameters=parameters, keeps=on_error == "keep",
+            )
+        )  # fmt: skip
         self._motion, self._states = motion, motion.states
         self._is_batch, self._count = motion.is_batch, len(motion.states)
         self._recordings: tuple[Recording, ...] = ()
