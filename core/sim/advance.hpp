@@ -31,7 +31,10 @@ struct Course {
 // Results, a row for each step: its end, state, rates, dense output, forces, error and the opening of closures. Of
 // components also the rates before a tick at the end, and their signals; `begun` are the rates at the start. With visits also the
 // rates that each step begins with, if they may be others than those before, and kinetic, potential and spring energy at its end.
+// Of forces, (names, nv), the `entries` alone are written that may differ from zero, or all where these are as many.
 struct Track {
+    const index* entries;
+    index entry_count;
     index* ends;
     double *X, *W, *F, *forces, *errors, *openings;
     double *before, *signals, *begun;
@@ -76,7 +79,7 @@ public:
                 break;
             }
             x = keep(stepper_.x1, track_.X + done * m_.points), w = keep(stepper_.w1, track_.W + done * m_.size);
-            keep(stepper_.forces, track_.forces + done * m_.names * m_.nv);
+            keep_forces(track_.forces + done * track_.entry_count);
             if (track_.energies) m_.energies(x, track_.energies + 3 * done);
             course_.now = track_.ends[done];
             if (patience > 0.0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > patience) {
@@ -123,6 +126,14 @@ private:
     static const double* keep(const std::vector<double>& from, double* to) {
         std::memcpy(to, from.data(), from.size() * sizeof(double));
         return to;
+    }
+    void keep_forces(double* to) const {
+        if (track_.entry_count == static_cast<index>(stepper_.forces.size())) {
+            keep(stepper_.forces, to);
+            return;
+        }
+        const double* const from = stepper_.forces.data();
+        for (index i = 0; i < track_.entry_count; ++i) to[i] = from[track_.entries[i]];
     }
     static double seconds(index ns) { return static_cast<double>(ns) / NANOSECONDS; }
     static index nanoseconds(double t) { return static_cast<index>(std::nearbyint(t * NANOSECONDS)); }

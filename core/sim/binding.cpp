@@ -90,8 +90,11 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const index most = way.most, rows = Stepper::rows(method, tableau);
     const Array<double> x(x_, "x", 1), w(w_, "w", 1);
     Held::require("x", x.size(), m.points), Held::require("w", w.size(), m.size);
-    const Track to{ends.data(), held.output(track, "X", most, m.points), held.output(track, "W", most, m.size),
-                   held.output(track, "F", most, rows * m.size), held.output(track, "forces", most, m.names * m.nv),
+    const Array<index> entries(field(track, "entries"), "entries", 1);
+    for (index i = 0; i < entries.size(); ++i)
+        if (entries.data()[i] < 0 || entries.data()[i] >= m.names * m.nv) refuse("an entry of forces is out of range");
+    const Track to{entries.data(), entries.size(), ends.data(), held.output(track, "X", most, m.points), held.output(track, "W", most, m.size),
+                   held.output(track, "F", most, rows * m.size), held.output(track, "forces", most, entries.size()),
                    held.output(track, "errors", most, 1), held.output(track, "openings", most, 1),
                    set.plan ? held.output(track, "before", most, m.size) : nullptr,
                    set.plan ? held.output(track, "signals", most, set.plan->width) : nullptr,

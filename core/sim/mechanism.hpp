@@ -190,6 +190,24 @@ public:
         return (!set_.plan || place(t, x)) && push(t, x, x + nq, of, powers);
     }
 
+    // The dofs, from the first to before the last, that may feel the force of a row of (names, nv): of a control those of its row.
+    struct Span {
+        index first, last;
+    };
+    Span span(index row) const {
+        const index count = static_cast<index>(set_.loads.size());
+        if (row >= count) {
+            const index dof = row < count + pushes() ? set_.plan->pushes[static_cast<std::size_t>(row - count)].dof : -1;
+            return dof < 0 ? Span{0, nv} : Span{dof, dof + 1};
+        }
+        const Load& load = set_.loads[static_cast<std::size_t>(row)];
+        for (const LoadRow& x : load_rows)
+            if (x.load == row) return {0, nv};
+        if (load.force_of_function || load.pushes) return {0, nv};
+        if (load.hold) return {load.hold->dof, load.hold->dof + 1};
+        return {load.row_first, load.row_last};
+    }
+
     // The generalized force of everything, (names, nv), and its powers. `own`: the rows are those of the last call, whose zeros
     // are zero still. False where a function failed.
     bool push(double t, const double* q, const double* v, double* of, double* powers, bool own = false) {

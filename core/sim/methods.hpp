@@ -442,10 +442,9 @@ private:
             for (index i = 0; i < nv; ++i) w_[at(i)] = (free_[at(nq + i)] - x[nq + i]) / h;
             m_.implicit().answer_at(t + h, free_.data(), free_.data() + nq, w_.data(), forces.data());
             const auto work = [&] {  // what it was in the smooth step, and along h/2 (v1 - v_f) since then
-                for (index i = 0; i < m_.names; ++i) {
-                    work_[at(i)] = smooth_[at(2 * nv + i)];
-                    for (index k = 0; k < nv; ++k) work_[at(i)] += 0.5 * h * forces[at(i * nv + k)] * (x1[at(nq + k)] - free_[at(nq + k)]);
-                }
+                const double *end = x1.data() + nq, *smooth = free_.data() + nq;
+                for (index i = 0; i < m_.names; ++i)
+                    work_[at(i)] = work_along(i, h, smooth_[at(2 * nv + i)], [&](index k) { return end[k] - smooth[k]; });
                 m_.implicit().impulse_work(x + nq, free_.data() + nq, x1.data() + nq, work_.data());
             };
             if (!balance(t + h, x, h, weighed, needed, work)) return false;
@@ -508,10 +507,8 @@ private:
         if (!m_.inside(u.data())) return false;
         m_.go(q, u.data(), x1.data()), m_.carry(u.data(), x1.data() + nq);
         const auto work = [&] {
-            for (index i = 0; i < m_.names; ++i) {
-                work_[at(i)] = 0.0;
-                for (index k = 0; k < nv; ++k) work_[at(i)] += 0.5 * h * forces[at(i * nv + k)] * (v0[k] + v1[at(k)]);
-            }
+            for (index i = 0; i < m_.names; ++i)
+                work_[at(i)] = work_along(i, h, 0.0, [&](index k) { return v0[k] + v1[at(k)]; });
         };
         if (pressed && !ends_apart(needed)) return false;
         if (pressed && (needed || !lean_)) {
@@ -533,6 +530,15 @@ private:
         for (index i = 2 * nv; i < m_.size; ++i) u[at(i)] = x1[at(nq - nv + i)] - x[nq - nv + i];
         slope_.assign(w, w + m_.size);
         return m_.inside(u.data());
+    }
+
+    // `before` and h/2 f . way of the forces of a row.
+    template <class Way>
+    double work_along(index row, double h, double before, const Way& way) const {
+        const Mechanism::Span dofs = m_.span(row);
+        const double* const f = forces.data() + row * m_.nv;
+        for (index k = dofs.first; k < dofs.last; ++k) before += 0.5 * h * f[k] * way(k);
+        return before;
     }
 
     // last_ <- the way out of what a step ended in; `needed`: whether it is in anything.

@@ -87,6 +87,10 @@ REFUSED = [
     ("rk4", "track", lambda x: x._replace(W=x.W[:-1].copy()), "W has length"),
     ("rk4", "track", lambda x: x._replace(F=np.zeros((len(x.F), 1))), "F has length 1, not 9"),
     ("rk4", "track", lambda x: x._replace(forces=x.forces[:, :-1].copy()), "forces has length"),
+    ("rk4", "track", lambda x: x._replace(entries=x.entries[:-1].copy()), "forces has length"),
+    ("rk4", "track", lambda x: x._replace(entries=x.entries - 1), "an entry of forces is out of range"),
+    ("rk4", "track", lambda x: x._replace(entries=x.entries + 9), "an entry of forces is out of range"),
+    ("rk4", "track", lambda x: x._replace(entries=x.entries.astype(np.int32)), "entries must be .* int64 array"),
     ("rk4", "track", lambda x: x._replace(errors=np.zeros((len(x.errors), 2))), "errors has length 2, not 1"),
     ("rk4", "track", lambda x: x._replace(openings=np.zeros((1, 1))), "openings has length 1, not"),
 ]  # fmt: skip
@@ -96,12 +100,13 @@ REFUSED = [
 def test_what_does_not_fit_is_refused(method, part, change, text, monkeypatch):
     mb = tree([sc.Pin((0, 1, 0)), sc.Prismatic((1, 0, 0)), sc.Pin((1, 0, 0))])
     call = call_of(monkeypatch, mb, method)
-    for array in call[5]:
+    written = call[5][1:]  # behind the entries of forces, which are read
+    for array in written:
         array.fill(7)
     call[PARTS[part]] = change(call[PARTS[part]])
     with pytest.raises(ValueError, match=text):
         compiled._core.advance(*call)
-    assert all((array == 7).all() for array in call[5] if part != "track")
+    assert all((array == 7).all() for array in written)
 
 
 @pytest.mark.parametrize(("at", "name"), [(3, "x"), (4, "w")])

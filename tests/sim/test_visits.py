@@ -372,6 +372,7 @@ def with_call(x, **changes):
         (lambda x: x._replace(visits=x.visits._replace(since=whole())), "visits are of another model"),
         (lambda x: x._replace(visits=x.visits._replace(history=np.zeros((3, 5)))), "visits are of another model"),
         (lambda x: x._replace(visits=x.visits._replace(outcome=whole(0))), "visits are of another model"),
+        (lambda x: x._replace(visits=x.visits._replace(now=whole(0, 0))), "visits are of another model"),
         (lambda x: x._replace(visits=x.visits._replace(store=None)), "visits need the store of a model"),
         (lambda x: x._replace(visits=x.visits._replace(calls=[])), "calls must be a tuple"),
         (lambda x: x._replace(visits=x.visits._replace(places=whole(0, 9))), "a place of visits is out of range"),

@@ -181,6 +181,42 @@ def test_subscribers_hear_of_each_visit():
     assert sum("state" in kinds for kinds in heard) >= 6
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_the_time_of_a_visit_is_that_of_the_propagator_while_it_goes_on(held):
+    """Also where the visit ends the run with an error: then it is the time of the last row, and of no visit."""
+    p, seen = swing(), []
+
+    def law(t, state):
+        seen.append((t, p.t, repr(p)))
+        if t > 0.015:
+            raise RuntimeError("of the user")
+        return np.zeros(2)
+
+    if held:
+        p.control(law, every=0.004)
+    else:
+        p.every(0.004, law)
+    p.run(0.01)
+    assert p.t == 0.01
+    with pytest.raises(RuntimeError, match="of the user"):
+        p.run(0.05)
+    assert [x for x, _, _ in seen] == pytest.approx([0.0, 0.004, 0.008, 0.012, 0.016])
+    assert all(t == at and f"at t = {t:.9g} s" in text for t, at, text in seen)
+    assert p.t == p.last_run.t[-1] == 0.016
+
+
+def test_who_subscribes_in_a_visit_hears_of_the_next_ones():
+    p, heard = swing(), []
+
+    def look(t, state):
+        if t == 0.0:
+            p.mb.subscribe(lambda change: heard.append(change.kinds)).__enter__()
+
+    p.every(0.004, look)
+    p.run(0.02)
+    assert sum("state" in kinds for kinds in heard) >= 5
+
+
 def test_forces_that_act_are_those_of_the_states():
     p, seen = swing(), []
     p.mb.set_force(p.mb.bodies[-1], [0, 0, 0, 1.0, 0, 0])

@@ -12,8 +12,9 @@ namespace sim {
 
 // The calls of `calls`, each at its time in `due` and after every period of `periods`: a `UserCall`, which writes numbers that are
 // held into `values`, or another object, which may change the model and says whether it did. Before them the model is moved to the
-// point of the visit, in its `store`, and `arrive` is called with its nanosecond. Numbers at `places` of `values` that differ from
-// those before are rows of `history`, which begin at the nanoseconds of `since`; `written` counts them.
+// point of the visit, in its `store`, its nanosecond is written to `now`, and `announce` is called if it is there. Numbers at
+// `places` of `values` that differ from those before are rows of `history`, which begin at the nanoseconds of `since`; `written`
+// counts them.
 class PythonVisits final : public Visits {
 public:
     bool energies;  // whether rows need them before a visit changes the model
@@ -22,7 +23,7 @@ public:
         : due_(field(given, "due"), "due", 1, true), periods_(field(given, "periods"), "periods", 1), places_(field(given, "places"), "places", 1),
           since_(field(given, "since"), "since", 1, true), outcome_(field(given, "outcome"), "outcome", 1, true),
           values_(field(given, "values"), "values", 1), history_(field(given, "history"), "history", 2, true), store_given_(field(given, "store")),
-          arrive_(field(given, "arrive")), states_(field(given, "states"), nq, nv) {
+          announce_(field(given, "announce")), now_(field(given, "now"), "now", 1, true), states_(field(given, "states"), nq, nv) {
         energies = integer(given, "energies") != 0;
         if (!nb::isinstance<program::Store>(store_given_)) refuse("visits need the store of a model");
         store_ = nb::cast<program::Store*>(store_given_);
@@ -34,7 +35,7 @@ public:
         }
         const auto count = static_cast<index>(calls_.size());
         const bool fits = due_.size() == count && periods_.size() == count && history_.size(1) == places_.size() && history_.size(0) > 0 &&
-                          since_.size() == history_.size(0) && outcome_.size() == 2;
+                          since_.size() == history_.size(0) && outcome_.size() == 2 && now_.size() == 1;
         if (!fits || static_cast<index>(store_->q.size()) != nq || static_cast<index>(store_->v.size()) != nv) refuse("visits are of another model");
         for (index i = 0; i < places_.size(); ++i)
             if (places_.data()[i] < 0 || places_.data()[i] >= values_.size()) refuse("a place of visits is out of range");
@@ -57,8 +58,9 @@ private:
 
     bool made(index now, const double* q, const double* v, const double* vdot) {
         if (!move(q, v, vdot)) return false;
-        const nb::object ns = nb::steal(PyLong_FromLongLong(now)), t = nb::steal(PyFloat_FromDouble(static_cast<double>(now) / 1e9));
-        if (!ns || !t || !nb::steal(PyObject_CallOneArg(arrive_.ptr(), ns.ptr()))) return false;
+        *now_.data() = now;
+        const nb::object t = nb::steal(PyFloat_FromDouble(static_cast<double>(now) / 1e9));
+        if (!t || (!announce_.is_none() && !nb::steal(PyObject_CallNoArgs(announce_.ptr())))) return false;
         const nb::object state = states_.at(q, v, vdot);
         if (!state) return false;
         bool others = false;
@@ -112,7 +114,8 @@ private:
 
     Array<index> due_, periods_, places_, since_, outcome_;
     Array<double> values_, history_;
-    nb::object store_given_, arrive_;
+    nb::object store_given_, announce_;
+    Array<index> now_;
     StateMaker states_;
     program::Store* store_ = nullptr;
     std::vector<Call> calls_;

@@ -64,6 +64,8 @@ _NUMBER = np.zeros(1), np.zeros(1)
 _STEPS, _WORK = 1024, 100_000
 #: Numbers that a call writes, and nanoseconds that it may take where it waits for a clock.
 _NUMBERS, _PAUSE = 2**22, 10**8
+#: Rows of a call that takes this part of its memory stay there, and the next call takes other; else they are copied.
+_FULL = 0.9
 
 
 class Tableau(NamedTuple):
@@ -179,6 +181,8 @@ class LaneArrays(NamedTuple):
 class Track(NamedTuple):
     """Results of a call, a row for each step."""
 
+    entries: Integers
+    """Entries of the forces, (forces, dofs), that are written: those that may differ from zero."""
     ends: npt.NDArray[np.int64]
     X: Array
     W: Array
@@ -312,11 +316,12 @@ class CompiledMotion:
         energies = visits is not None and visits.needs_energies
         starts = visits is not None and not touch.touches  # rates that differ from those before
         room, self._room = self._room, np.zeros(0)  # another call meanwhile takes other memory
-        widths = (len(x), size, rows * size, names * nv, 1, 1)
+        entries = self._columns.entries
+        widths = (len(x), size, rows * size, len(entries), 1, 1)
         room, (X, W, F, forces, errors, openings) = _shared(room, most, widths, 2)
         ticking, ns = (size, carried.width) if carried is not None else (0, 0), np.empty(most + 1, dtype=np.int64)
         track = Track(
-            ns[1:], X[1:], W[1:], F, forces, errors, openings,
+            entries, ns[1:], X[1:], W[1:], F, forces, errors, openings,
             np.empty((most, ticking[0])), np.empty((most, ticking[1])), np.empty((1, size)),
             np.empty((most, size) if starts else (0, 0)), np.empty((most, 3) if energies else (0, 0)),
         )  # fmt: skip
@@ -333,13 +338,14 @@ class CompiledMotion:
             prescribed=problem.compiled_prescribed(carried),
             holds=problem.compiled_holds() if problem.holds.all else None,
         )  # fmt: skip
-        conditions = problem.told_now  # a visit may change it
+        conditions = problem.conditions_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
         if log is not None and done:
-            first = problem.names.index(touch.name) * nv
-            of_contact = track.forces[done - 1, first : first + nv]
-            touch.take(log, np.concatenate([of_contact, self._row_forces(track, done - 1, nv)]))
-        self._room = room
+            (of_row,) = self._columns.full(track.forces[done - 1 : done])
+            of_contact = of_row[problem.names.index(touch.name)]
+            touch.take(log, np.concatenate([of_contact, self._row_forces(track.X[done - 1], of_row)]))
+        full = done >= _FULL * most
+        self._room = np.zeros(0) if full else room
         if chain is not None:
             problem.closures.follow(chain.theta)
         paced = float(after[0]), int(after[1]), int(after[2])
@@ -349,13 +355,17 @@ class CompiledMotion:
             carried.end()
             w = track.begun[0]
         ns[0], X[0], W[0] = now, x, w
+        ends, X, W = ns[: done + 1], X[: done + 1], W[: done + 1]
+        F, forces = F[:done].reshape(done, rows, size), forces[:done]
+        if not full:
+            ends, X, W, F, forces = ends.copy(), X.copy(), W.copy(), F.copy(), forces.copy()
         return Block(
             problem,
-            ns[: done + 1].copy(),
-            X[: done + 1].copy(),
-            W[: done + 1].copy(),
-            track.F[:done].reshape(done, rows, size).copy(),
-            self._columns.compact(track.forces[:done]),
+            ends,
+            X,
+            W,
+            F,
+            forces,
             track.errors[:done, 0].copy() if self._adaptive else None,
             track.openings[:done, 0].copy(),
             conditions,
@@ -367,12 +377,14 @@ class CompiledMotion:
             None if visits is None else visits.history,
         ), paced
 
-    def _row_forces(self, track: Track, row: int, nv: int) -> Array:
-        """The forces of stops and friction that are rows of the contact problem, in a step, without what is viscous."""
-        problem, q = self._problem, track.X[row]
-        state = problem.mb.state(*problem.parts(q)[:2])
-        forces = track.forces[row].reshape(-1, nv)
+    def _row_forces(self, x: Array, forces: Array) -> Array:
+        """Forces of stops and friction that are rows of the contact problem, at the end of a step with these forces,
+        (forces, dofs), without what is viscous."""
+        problem = self._problem
         places, loads = problem.contact.row_forces, problem.loads
+        if not places:
+            return np.zeros(0)
+        state = problem.mb.state(*problem.parts(x)[:2])
         return np.array([forces[i, dof] - loads[i].force(0.0, state)[dof] for i, dof, _ in places])
 
     def _read_numbers(self) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.loops import forward_dynamics_derivatives
-from soacraft.model.hinges import Free, Spherical
 from soacraft.sim.forces.control_laws import forces_and_slopes, numbers_at
 from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.spatial.checks import Array
 from soacraft.spatial.differences import STENCIL
@@ -94,13 +94,13 @@ def by_differences(m: Mechanism, t: float, x: Array, w: Array | None = None) -> 
 def turning(m: Mechanism, v: Array) -> Array:
     """Slope of dexp^-1(u) v along u at u = 0: (u x v) / 2 for turns and twists."""
     slope = np.zeros((len(v), len(v)))
-    for group in m.mb.layout.groups:
-        for at in group.v_index if type(group.hinge) in (Spherical, Free) else ():
-            w = v[at]
-            slope[np.ix_(at[:3], at[:3])] = -0.5 * skew(w[:3])
-            if len(at) == 6:
-                slope[np.ix_(at[3:], at[:3])] = -0.5 * skew(w[3:])
-                slope[np.ix_(at[3:], at[3:])] = -0.5 * skew(w[:3])
+    for group, free in m.coordinates.turning:
+        for at in group.v_index[:, 0].tolist():
+            turn, travel = slice(at, at + 3), slice(at + 3, at + 6)
+            slope[turn, turn] = -0.5 * skew(v[turn])
+            if free:
+                slope[travel, turn] = -0.5 * skew(v[travel])
+                slope[travel, travel] = slope[turn, turn]
     return slope
 
 
@@ -113,12 +113,12 @@ def _inboard(m: Mechanism, q: Array, v: Array, force: Array, J: Array, moved: Ar
     a = m.coordinates.straight(v, m.accelerations(q, v, force))
     J[nv : 2 * nv, : 2 * nv] += ChartSlopes(m.mb, m.coordinates).straight(v) @ moved
     back = np.zeros((nv, nv))
-    for at in free:
-        turn, travel = at[:3], at[3:]
-        back[np.ix_(travel, turn)] = skew(v[travel])
-        J[np.ix_(travel, turn)] -= 0.5 * skew(v[travel])
-        J[np.ix_(travel, travel)] += 0.5 * skew(v[turn])
-        J[np.ix_(nv + travel, turn)] -= skew(a[travel])
+    for at in free[:, 0].tolist():
+        turn, travel = slice(at, at + 3), slice(at + 3, at + 6)
+        back[travel, turn] = skew(v[travel])
+        J[travel, turn] -= 0.5 * back[travel, turn]
+        J[travel, travel] += 0.5 * skew(v[turn])
+        J[nv + at + 3 : nv + at + 6, turn] -= skew(a[travel])
     J[:, :nv] += J[:, nv : 2 * nv] @ back
     return J
 
@@ -128,8 +128,13 @@ def of_loads(m: Mechanism, t: float, q: Array, v: Array, fine: bool = False) -> 
     laws, of what is a function by differences. `fine` takes those of order six, for which steps are longer: a field of
     gravity varies over a model by less than rounding over short ones."""
     nv = m.mb.nv
-    controls = [x for x in m.loads if isinstance(x, Control) and x.samples is not None]
-    others = [x for x in m.loads if x not in controls]
+    controls: list[Control] = []
+    others: list[Load] = []
+    for x in m.loads:
+        if isinstance(x, Control) and x.samples is not None:
+            controls.append(x)
+        else:
+            others.append(x)
     total, slopes = np.zeros(nv), np.zeros((nv, 2 * nv))
     if controls:
         total, slopes = forces_and_slopes(m.laws_of(controls), numbers_at(controls, t, None), q, v)

@@ -24,7 +24,7 @@ from soacraft.sim.course.callbacks import dues
 from soacraft.sim.course.failure import at_last_row, failure, flushed
 from soacraft.sim.course.rest import fit, left, resumed, saved, sim_state
 from soacraft.sim.course.start import started
-from soacraft.sim.course.state import RunState
+from soacraft.sim.course.state import BEFORE_ALL, RunState
 from soacraft.sim.course.task import Callback, Look, RunParts, RunTask
 from soacraft.sim.course.ticks import tick
 from soacraft.sim.events import Event, Watch
@@ -61,7 +61,14 @@ class Runner:
         watch = Watch(lambda x: states.of(*acting.problem.parts(x)[:2]))
         stride, stability = Stride(method, rtol, step, max_step), Stability(method)
         self._parts = RunParts(
-            acting=acting, method=method, rtol=rtol, stride=stride, watch=watch, stability=stability, callbacks=[]
+            acting=acting,
+            method=method,
+            rtol=rtol,
+            stride=stride,
+            watch=watch,
+            stability=stability,
+            callbacks=[],
+            visit=np.full(1, BEFORE_ALL),
         )
         self.present = RunState(now=Instant(now), steps=StepMemory(now))
         """The state of the run that goes on, or of the last one."""
@@ -73,13 +80,14 @@ class Runner:
 
     @property
     def now(self) -> Instant:
-        """The present instant."""
-        return self.present.now
+        """The present instant: that of a visit between compiled steps, while it goes on."""
+        visit = int(self._parts.visit[0])
+        return self.present.now if visit == BEFORE_ALL else Instant(visit)
 
     @property
     def t(self) -> float:
         """The present time in seconds."""
-        return self.present.now.seconds
+        return self.now.seconds
 
     @property
     def is_new(self) -> bool:

@@ -308,9 +308,14 @@ class _Modes:
         """The eigenvalues of J."""
         return np.asarray(np.linalg.eigvals(self.J))
 
+    @cached_property
+    def bound(self) -> float:
+        """No mode is faster."""
+        return _bound(self.J, self.nt)
+
     def is_fast(self, h: float) -> bool:
         """True if a mode is fast for a step."""
-        if h * _bound(self.J, self.nt) < _FAST:
+        if h * self.bound < _FAST:
             return False
         return h * least_rate(self.J) >= _FAST or bool(h * np.abs(self.rates).max() >= _FAST)
 
@@ -344,7 +349,7 @@ class _Modes:
 
     def log_explicit(self, h: float) -> float:
         """The logarithm of the rate of what is taken explicitly, in steps; 0 where that is slow."""
-        if h * _bound(self._explicit(h), self.nt) <= _FAST:
+        if h * (self.bound if self.implicit is None else _bound(self._explicit(h), self.nt)) <= _FAST:
             return 0.0
         rate = h * self.explicit(h)
         return float(np.log(rate)) if rate > _FAST + _LEAST else 0.0
@@ -431,7 +436,7 @@ def _log_loss(method: Method, problem: Mechanism, t: float, x: Array, h: float, 
         damping = 1.0 + fast * (1.0 + fast / 2.0 * (1.0 + fast / 3.0 * (1.0 + fast / 4.0)))
         return float(np.log(1.0 / np.abs(damping).min())) if len(fast) else 0.0
 
-    if h * _bound(modes.J, problem.sizes[1]) < _FAST:
+    if h * modes.bound < _FAST:
         return 0.0
     loss = damped(modes)
     if loss <= _LEAST:

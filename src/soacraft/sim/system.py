@@ -68,7 +68,7 @@ _REPEATED = 1e-9
 _SAME = 1e-14
 
 
-class Told(NamedTuple):
+class Conditions(NamedTuple):
     """Conditions under which a step was taken: what may be other ones in the next."""
 
     motions: Prescribed | None
@@ -109,6 +109,7 @@ class Mechanism:
         self.is_flexible = bool(mb.layout.flexible)
         """True if a body has modes."""
         self._columns = LastValue[ForceColumns]()  # of the description
+        self._calls = LastValue[bool]()  # True if functions act, of the description
         self.holds = Holding(self, [x for x in description.loads if getattr(x, "switches", False)])  # type: ignore[misc]
         self.prescribes = bool(description.prescribed.dofs)
         """True if motions are prescribed, and their force is one of `names`."""
@@ -215,8 +216,7 @@ class Mechanism:
     @property
     def has_functions(self) -> bool:
         """True if a load is a function that the user wrote."""
-        loads = self.description.loads
-        return bool(loads) and any(is_function(load) for load in loads)
+        return self._calls.of(self.description, lambda: any(is_function(load) for load in self.description.loads))
 
     @property
     def force_columns(self) -> ForceColumns:
@@ -705,7 +705,7 @@ class Mechanism:
         return self.closures.accelerations(q, v, force)
 
     def settle(self, t: float, x: Array, end: bool) -> Array:
-        """Prescribed coordinates as they are told, the rest on the closures."""
+        """Prescribed coordinates at their prescribed values, the rest on the closures."""
         if not (self.constrained or self.is_closed):
             return x
         if self.prescribes or self._varying is not None:
@@ -747,22 +747,22 @@ class Mechanism:
         return projected
 
     @property
-    def told_now(self) -> Told:
+    def conditions_now(self) -> Conditions:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
         motions, loads = self.prescribed.kept if self.prescribes else None, self.description.loads
         modes = tuple([x.mode for x in self.holds.all]) if self.holds.all else ()
         numbers = self._numbers if loads else ()
         versions = self.mb.version, self.mb.parameters - self._reweighed
-        return Told(motions, versions, loads, numbers, modes, tuple(self._stored.items()))
+        return Conditions(motions, versions, loads, numbers, modes, tuple(self._stored.items()))
 
-    def require_unchanged(self, told: Told, t: float, what: str) -> None:
+    def require_unchanged(self, conditions: Conditions, t: float, what: str) -> None:
         """Raise `StaleError` where the model or the loads are not those with which a step was taken."""
         changed = ""
-        if told.model != self.versions:
+        if conditions.model != self.versions:
             changed = f"{self.mb.name!r} was changed"
-        elif told.loads is not self.description.loads:
+        elif conditions.loads is not self.description.loads:
             changed = f"a control or a force on {self.mb.name!r} was replaced"
-        elif told.stored != tuple(self.mb.acting_forces.items()):
+        elif conditions.stored != tuple(self.mb.acting_forces.items()):
             changed = f"the forces of mb.set_force on {self.mb.name!r} were changed"
         if changed:
             raise StaleError(
@@ -788,15 +788,15 @@ class Mechanism:
                 )
 
     @contextmanager
-    def under(self, told: Told) -> Iterator[None]:
+    def under(self, conditions: Conditions) -> Iterator[None]:
         """Have the controls, the prescribed motions and the modes of what holds as in a step that was taken, for a
         while; afterwards all is as it was."""
-        before, prescribed, closures, span = self.told_now, self.prescribed, self.closures, self._span
+        before, prescribed, closures, span = self.conditions_now, self.prescribed, self.closures, self._span
         values, held, placed = self.components.keep(), self._values, self._placed
         try:
-            self._set_conditions(told)
+            self._set_conditions(conditions)
             self._span, self._placed, self._values = ALWAYS, None, None
-            self.prescribed = prescribed if told.motions is None else told.motions
+            self.prescribed = prescribed if conditions.motions is None else conditions.motions
             self.closures = closures.copied()
             yield
         finally:
@@ -805,12 +805,12 @@ class Mechanism:
             self._placed, self._values = placed, held
             self.components.restore(values)
 
-    def _set_conditions(self, told: Told) -> None:
+    def _set_conditions(self, conditions: Conditions) -> None:
         """Let controls have these numbers, and loads that hold these modes."""
         controls = [x for x in self.description.loads if isinstance(x, Control) and x.is_number]
-        for control, number in zip(controls, told.numbers, strict=True):
+        for control, number in zip(controls, conditions.numbers, strict=True):
             control.set(number)
-        for hold, mode in zip(self.holds.all, told.modes, strict=True):
+        for hold, mode in zip(self.holds.all, conditions.modes, strict=True):
             hold.mode = mode
 
     def solved(self, t: float, x: Array) -> tuple[Array, Array]:
@@ -825,23 +825,23 @@ class Mechanism:
         """Versions of the model, masses that vary left out."""
         return self.mb.version, self.mb.parameters - self._reweighed
 
-    def inside(self, t: float, x: Array, told: Told) -> Array:
-        """A point inside a step that was taken: prescribed as it was told then, and on the closures, which must still
-        be those of then."""
-        if told.motions is None and not self.is_closed:
+    def inside(self, t: float, x: Array, conditions: Conditions) -> Array:
+        """A point inside a step that was taken: prescribed coordinates at their values of then, and on the closures,
+        which must still be those of then."""
+        if conditions.motions is None and not self.is_closed:
             return x
-        if told.motions is not None:
+        if conditions.motions is not None:
             self._place(t, x)
         q, v, work = self.parts(np.array(x))
-        if told.motions is not None:
-            told.motions.impose(t, q, v)
+        if conditions.motions is not None:
+            conditions.motions.impose(t, q, v)
         if self.is_closed:
-            if told.model != self.versions:
+            if conditions.model != self.versions:
                 raise StaleError(
                     f"{self.mb.name!r} was changed after its step around t = {t:.9g} s, and a state between rows is "
                     "put on its closures: ask run.at before, or interpolate run.q."
                 )
-            q, v = self.closures.onto(q, v, told.motions)
+            q, v = self.closures.onto(q, v, conditions.motions)
         return np.concatenate([q, v, work])
 
     def jacobian(self, t: float, x: Array, w: Array | None = None, more: Array | None = None) -> Array:

@@ -8,6 +8,7 @@ numbers that are held for a period; f may not change the model, which has the pr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -17,7 +18,7 @@ from soacraft.model.flat.plans import Store
 from soacraft.model.states.row import RowStates
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
-from soacraft.model.tree.subscriptions import announce_state
+from soacraft.model.tree.subscriptions import announce_state, is_observed
 from soacraft.sim.forces.drives import Control, Together
 from soacraft.sim.forces.user_calls import Integers, UserCall, user_call
 from soacraft.spatial.checks import Array
@@ -79,8 +80,10 @@ class Visits(NamedTuple):
     states: RowStates
     store: Store
     """The present state of the model, which is moved to each visit."""
-    arrive: Callable[[int], None]
-    """Called with the nanosecond of each visit, before its calls."""
+    now: Integers
+    """(1): the nanosecond of the visit, written before its calls."""
+    announce: Callable[[], None] | None
+    """Called before the calls of each visit, for those who look at the state of the model; None without any."""
     values: Array
     """The numbers of controls, each at its place."""
     places: Integers
@@ -100,7 +103,7 @@ class VisitPlan:
 
     `changes` gives an account of all that compiled steps were made with but the numbers of controls. With `held_alone`
     visits are those of held numbers, and the run stops at other callbacks (`stops`), as where rows go to a log.
-    `arrive` is called with the nanosecond of each visit, before its callbacks.
+    `now` (1) has the nanosecond of each visit while its callbacks are called.
     """
 
     def __init__(
@@ -108,10 +111,10 @@ class VisitPlan:
         callbacks: list[Callback],
         mb: Multibody,
         changes: Callable[[], Any],
-        arrive: Callable[[int], None],
+        now: Integers,
         held_alone: bool,
     ) -> None:
-        self._callbacks, self._mb, self._changes, self._arrive = callbacks, mb, changes, arrive
+        self._callbacks, self._mb, self._changes, self._at = callbacks, mb, changes, now
         self._visited = [i for i, x in enumerate(callbacks) if not held_alone or isinstance(x[2], HeldNumbers)]
         self._holds = any(isinstance(callbacks[i][2], HeldNumbers) for i in self._visited)
         self._now: Visits | None = None
@@ -151,6 +154,7 @@ class VisitPlan:
             RowStates(self._mb),
             self._mb.store,
             self._at,
+            partial(announce_state, self._mb) if self.needs_energies or is_observed(self._mb) else None,
             values,
             np.array([at for at, _ in numbers], dtype=np.int64),
             np.zeros(steps + 2, dtype=np.int64),
@@ -174,10 +178,6 @@ class VisitPlan:
         rows = int(self._now.outcome[0])
         rows = 0 if rows < 2 else rows
         return self._now.since[:rows].copy(), self._now.history[:rows].copy()
-
-    def _at(self, ns: int) -> None:
-        self._arrive(ns)
-        announce_state(self._mb)
 
     def _set_controls(self, visits: Visits) -> None:
         """Give the controls the numbers that they have in the compiled steps."""

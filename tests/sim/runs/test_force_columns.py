@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import soacraft as sc
 from soacraft import sim
-from soacraft.errors import StateError
+from soacraft.errors import SimulationError, StateError
 from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.runs.force_columns import ForceColumns, Forces
 from soacraft.sim.runs.log import Log
@@ -54,14 +55,15 @@ def test_other_entries_are_looked_for():
 def test_forces_that_act_are_those_with_a_number():
     c, x = columns(), table()
     x[:, 1] = 0.0
-    assert c.acts(c.compact(x)).tolist() == [True, False, True]
-    assert c.acts(c.compact(x[:0])).tolist() == [False] * 3
-    assert ForceColumns((2, 0), np.zeros(0, dtype=int)).acts(np.zeros((3, 0))).tolist() == [False, False]
+    assert c.acts([c.compact(x[:1]), c.compact(x[1:])]).tolist() == [True, False, True]
+    assert c.acts([c.compact(x[:0])]).tolist() == [False] * 3
+    none = ForceColumns((2, 0), np.zeros(0, dtype=int))
+    assert none.acts([np.zeros((3, 0))]).tolist() == [False, False]
 
 
 def test_forces_are_a_mapping_by_name():
     c, x = columns(), table()
-    forces = Forces({"b": 1, "c": 2}, c, c.compact(x))
+    forces = Forces({"b": 1, "c": 2}, c, [c.compact(x[:2]), c.compact(x[2:])])
     assert [*forces] == ["b", "c"]
     assert "a" not in forces
     np.testing.assert_array_equal(np.stack([*forces.values()], axis=1), x[:, 1:])
@@ -107,6 +109,45 @@ def test_a_load_that_acts_beside_its_row_is_recorded(monkeypatch):
     recorder.row(0.1, x, w)
     run = recorder.run()
     np.testing.assert_array_equal(run.forces[problem.names[0]], [np.zeros(7), force[0]])
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_row_with_which_a_block_begins_is_recorded_with_it(beside, monkeypatch):
+    """Also where its forces are beside the columns: all rows are whole then."""
+    mb = sc.load("arm7")
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.control(mb.dof_names[1], 0.5)
+    before = p.run(0.05)
+    (_, block), *_ = before._dense
+    problem, name = block.problem, mb.dof_names[1]
+    assert not block.columns.is_whole
+    force = np.zeros((len(problem.names), mb.nv))
+    force[0, 1], force[0, 6] = 0.5, 3.0 if beside else 0.0
+    monkeypatch.setattr(Mechanism, "all_forces", lambda self, t, q, v: force)
+    recorder = Recorder(problem, "rk4")
+    recorder.first(0.0, block.x[0].copy(), block.w[0].copy(), False)
+    assert recorder.block(block, 1e-9)
+    assert len(recorder._chunks) == 1
+    run = recorder.run()
+    np.testing.assert_array_equal(run.forces[name][0], force[0])
+    np.testing.assert_array_equal(run.forces[name][1:], before.forces[name][1:])
+    np.testing.assert_array_equal(run.q, before.q)
+    assert run.violation.shape == run.t.shape == (6,)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("bad", [1, 3])
+def test_rows_of_a_block_before_one_without_an_energy_are_kept(bad):
+    """The row with which the block begins, too."""
+    p = sc.sim.Propagator(sc.load("arm7"), integrator="rk4", step=0.01)
+    (_, block), *_ = p.run(0.05)._dense
+    x = block.x.copy()
+    x[bad, 8] = 1e200
+    recorder = Recorder(block.problem, "rk4")
+    recorder.first(0.0, x[0].copy(), block.w[0].copy(), False)
+    with pytest.raises(SimulationError, match=f"the energy at t = {0.01 * bad:g} s is not known"):
+        recorder.block(replace(block, x=x), 1e-9)
+    np.testing.assert_array_equal(recorder.run().q, block.x[:bad, :7])
 
 
 def test_rows_of_fast_steps_are_logged_together(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from soacraft.errors import ModelError
 
 if TYPE_CHECKING:
+    from soacraft.model.tree.edits import Announcer
     from soacraft.model.tree.multibody import Multibody
 
 #: Number of rounds in which subscribers may answer a change with another one before it is taken for a circle.
@@ -152,8 +153,17 @@ def subscribe(mb: Multibody, function: Any) -> Subscription:
     return announcer.add(function)
 
 
+def is_observed(mb: Multibody) -> bool:
+    """True if somebody is subscribed to the changes of a model, or was."""
+    return _announcer(mb) is not None
+
+
 def announce_state(mb: Multibody) -> None:
     """Tell subscribers of a model that its state was set in its store, as compiled code does."""
-    announcer = mb._edits.announcer
+    announcer = _announcer(mb)
     if announcer is not None:
         announcer.changed("state")
+
+
+def _announcer(mb: Multibody) -> Announcer | None:
+    return mb._edits.announcer

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 
 from soacraft.model.states.state import State
-from soacraft.sim.clock import Instant
 from soacraft.sim.course.state import RunState
 from soacraft.sim.course.task import RunParts, RunTask
 from soacraft.sim.course.ticks import weighed
@@ -92,12 +91,8 @@ def visits_of(task: RunTask, state: RunState) -> tuple[VisitPlan, list[Visited]]
     if not task.callbacks or task.watch.events or not acting.components.is_empty or task.clock is not None:
         return None
     calls = [(due, x.period, x.function) for due, x in zip(dues(task, state), task.callbacks, strict=True)]
-
-    def arrive(ns: int) -> None:  # callbacks see it in `p.t`
-        task.show(msgspec.structs.replace(state, now=Instant(ns)))
-
     logged = task.keeping.log is not None  # rows are written before a callback
-    return VisitPlan(calls, task.problem.mb, lambda: account(task), arrive, logged), calls
+    return VisitPlan(calls, task.problem.mb, lambda: account(task), task.visit, logged), calls
 
 
 def visited(task: RunTask, state: RunState, before: State) -> RunState:

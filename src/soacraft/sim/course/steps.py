@@ -10,7 +10,7 @@ from soacraft.errors import SoacraftError, StaleError
 from soacraft.sim.breaks import ALWAYS, window
 from soacraft.sim.clock import Instant
 from soacraft.sim.course.callbacks import dues, visited, visits_of
-from soacraft.sim.course.state import AHEAD, RunState
+from soacraft.sim.course.state import AHEAD, BEFORE_ALL, RunState
 from soacraft.sim.course.task import RunParts, RunTask
 from soacraft.sim.events import Crossing, Signs
 from soacraft.sim.integrators.steps import Step
@@ -76,6 +76,7 @@ def walk(task: RunTask, state: RunState) -> tuple[RunState, int]:
         after, walked = _walk(task, state, plan)
     finally:
         if visits is not None:
+            task.visit[0] = BEFORE_ALL
             state = task.show(msgspec.structs.replace(state, calls=tuple(x[0] for x in calls)))
     if visits is not None or walked.block is None:
         after = task.show(msgspec.structs.replace(after, calls=state.calls))

@@ -12,6 +12,7 @@ from soacraft.progress import Bar
 from soacraft.sim.acting import Acting
 from soacraft.sim.course.state import RunState
 from soacraft.sim.events import Watch
+from soacraft.sim.forces.user_calls import Integers
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.outputs import Keeping
@@ -54,6 +55,8 @@ class RunParts(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     watch: Watch
     stability: Stability
     callbacks: list[Callback]
+    visit: Integers
+    """(1): the nanosecond of the visit that goes on between compiled steps, `BEFORE_ALL` where none does."""
 
     @property
     def problem(self) -> Mechanism:

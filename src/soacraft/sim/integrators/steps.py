@@ -56,12 +56,12 @@ class Problem(Protocol):
         """Refuse a step that may lead shapes through each other."""
 
     @property
-    def told_now(self) -> Any:
+    def conditions_now(self) -> Any:
         """Conditions of a step at present, stored for later: motions that are prescribed, the model's versions."""
 
-    def inside(self, t: float, x: Array, told: Any) -> Array:
-        """A point inside a step that was taken: prescribed coordinates as they were `told` then, the rest put back on
-        closures. What holds by now may not be what did then, so that it is not asked."""
+    def inside(self, t: float, x: Array, conditions: Any) -> Array:
+        """A point inside a step that was taken: prescribed coordinates by the `conditions` of then, the rest put back
+        on closures. What holds by now may not be what did then, so that it is not asked."""
 
 
 @dataclass
@@ -88,22 +88,22 @@ class Step:
     """Change of the velocities at the end onto the closures, (nv)."""
     chart: tuple[Array, Array] | None = None
     """The origin of the chart and the coordinates of x0 in it, where x0 is not the origin itself."""
-    told: Any = None
-    """Conditions of the step: `told_now` then."""
+    conditions: Any = None
+    """Conditions of the step: `conditions_now` then."""
     weighed: bool = False
     """True if x1 has the work of masses that varied in the step already."""
 
     def __post_init__(self) -> None:
-        if self.told is None:
-            self.told = self.problem.told_now
+        if self.conditions is None:
+            self.conditions = self.problem.conditions_now
 
     def of_versions(self, old: Any, new: Any) -> Step:
         """The step after its model was copied, where the versions of the model were old."""
-        return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
+        return replace(self, conditions=self.conditions._replace(model=new)) if self.conditions.model == old else self
 
-    def told_at(self, t: Array) -> list[tuple[Any, npt.NDArray[np.intp]]]:
+    def conditions_at(self, t: Array) -> list[tuple[Any, npt.NDArray[np.intp]]]:
         """The conditions of the step, with the indices of some times. A block of many steps has the same."""
-        return [(self.told, np.arange(len(t)))]
+        return [(self.conditions, np.arange(len(t)))]
 
     def around(self, t: float) -> Step:
         """The step that t is in: itself. A block of many steps has the same."""
@@ -117,7 +117,7 @@ class Step:
             return self.x1
         origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
         moved = self.problem.manifold.move(origin, u0 + dense(self.F, theta))
-        return self.problem.inside(self.t0 + theta * self.h, moved, self.told)
+        return self.problem.inside(self.t0 + theta * self.h, moved, self.conditions)
 
     def states(self, t: Array) -> Array:
         """The states at times within it, (m, size)."""
@@ -125,12 +125,12 @@ class Step:
         origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
         u = u0 + dense(self.F[:, None], theta)
         moved = self.problem.manifold.move(np.broadcast_to(origin, (len(t), len(origin))), u)
-        return within(self.problem, t, theta, (self.x0, self.x1), moved, self.told)
+        return within(self.problem, t, theta, (self.x0, self.x1), moved, self.conditions)
 
 
-def within(problem: Problem, t: Array, theta: Array, ends: tuple[Array, Array], moved: Array, told: Any) -> Array:
+def within(problem: Problem, t: Array, theta: Array, ends: tuple[Array, Array], moved: Array, conditions: Any) -> Array:
     """Points inside steps, (m, size), put on closures; those of the steps at the ends, theta (m, 1) 0 or 1."""
-    placed = [problem.inside(float(s), x, told) for s, x in zip(t, moved, strict=True)]
+    placed = [problem.inside(float(s), x, conditions) for s, x in zip(t, moved, strict=True)]
     return np.where(theta <= 0.0, ends[0], np.where(theta >= 1.0, ends[1], np.reshape(placed, moved.shape)))
 
 

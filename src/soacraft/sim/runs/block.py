@@ -31,8 +31,8 @@ class Block:
     """(n): relative to what is allowed, where the method knows them."""
     openings: Array
     """(n): how far closures are open at the ends."""
-    told: Any
-    """Conditions of the steps: `problem.told_now` then."""
+    conditions: Any
+    """Conditions of the steps: `problem.conditions_now` then."""
     columns: ForceColumns
     """Entries of the forces that may differ from zero."""
     before: Array | None = None
@@ -48,7 +48,7 @@ class Block:
 
     def of_versions(self, old: Any, new: Any) -> Block:
         """The block after its model was copied, where the versions of the model were old."""
-        return replace(self, told=self.told._replace(model=new)) if self.told.model == old else self
+        return replace(self, conditions=self.conditions._replace(model=new)) if self.conditions.model == old else self
 
     @cached_property
     def t(self) -> Array:
@@ -67,15 +67,19 @@ class Block:
                 w1 = np.reshape([manifold.rate(*x) for x in zip(x0, F[0], w1, strict=True)], F[0].shape)
             w0 = self.w[i] if self.starts is None else self.starts[i]
             F = hermite(F[0], h * w0, h * w1)
-        return within(self.problem, t, theta, (x0, x1), self.problem.manifold.move(x0, dense(F, theta)), self.told)
+        return within(
+            self.problem, t, theta, (x0, x1), self.problem.manifold.move(x0, dense(F, theta)), self.conditions
+        )
 
-    def told_at(self, t: Array) -> list[tuple[Any, npt.NDArray[np.intp]]]:
+    def conditions_at(self, t: Array) -> list[tuple[Any, npt.NDArray[np.intp]]]:
         """The conditions of the steps at times within them, with the indices of the times of each."""
         if self.numbers is None or not len(self.numbers[0]):
-            return [(self.told, np.arange(len(t)))]
+            return [(self.conditions, np.arange(len(t)))]
         since, numbers = self.numbers
         which = np.maximum(np.searchsorted(since / 1e9, t, side="right") - 1, 0)
-        conditions = {i: self.told._replace(numbers=tuple(numbers[i].tolist())) for i in np.unique(which).tolist()}
+        conditions = {
+            i: self.conditions._replace(numbers=tuple(numbers[i].tolist())) for i in np.unique(which).tolist()
+        }
         return [(conditions[i], np.flatnonzero(which == i)) for i in conditions]
 
     def around(self, t: float) -> Step:
@@ -91,5 +95,5 @@ class Block:
         if len(F) == 1:
             F = hermite(F[0], h * w0, h * self.problem.manifold.rate(x0, F[0], w1))
         t = float(self.ns[i]) / 1e9
-        conditions = self.told_at(np.array([t]))[0][0]
-        return Step(self.problem, t, h, x0, x1, w0, w1, F, told=conditions)
+        conditions = self.conditions_at(np.array([t]))[0][0]
+        return Step(self.problem, t, h, x0, x1, w0, w1, F, conditions=conditions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,10 +66,11 @@ class ForceColumns:
         rows[:, self.entries] = compact
         return rows.reshape(len(compact), *self.shape)
 
-    def acts(self, compact: Array) -> npt.NDArray[np.bool_]:
-        """True for each force that is not zero in all rows."""
+    def acts(self, parts: Sequence[Array]) -> npt.NDArray[np.bool_]:
+        """True for each force that is not zero in all rows, which are in several arrays."""
         some = np.zeros(self.shape[0], dtype=bool)
-        some[self.entries[np.logical_or.reduce(compact, axis=0)] // max(self.shape[1], 1)] = True
+        for compact in parts:
+            some[self.entries[np.logical_or.reduce(compact, axis=0)] // max(self.shape[1], 1)] = True
         return some
 
     def of_force(self, compact: Array, number: int) -> Array:
@@ -82,17 +83,19 @@ class ForceColumns:
 
 
 class Forces(Mapping[str, Array]):
-    """The generalized forces of a run, {name: array (rows, dofs)}, each computed when it is first read."""
+    """The generalized forces of a run by name, (rows, dofs), each made when it is first read, from the `parts` of the
+    run one behind the other."""
 
-    def __init__(self, numbers: Mapping[str, int], columns: ForceColumns, compact: Array) -> None:
-        self._numbers, self._columns, self._compact = numbers, columns, compact
+    def __init__(self, numbers: Mapping[str, int], columns: ForceColumns, parts: Sequence[Array]) -> None:
+        self._numbers, self._columns, self._parts = numbers, columns, tuple(parts)
         self._rows: dict[str, Array] = {}
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._rows:
             if name not in self._numbers:
                 raise StateError(f"the run has no force {name!r:.60}{near(str(name), self._numbers)}")
-            self._rows[name] = self._columns.of_force(self._compact, self._numbers[name])
+            rows = [self._columns.of_force(x, self._numbers[name]) for x in self._parts]
+            self._rows[name] = rows[0] if len(rows) == 1 else np.concatenate(rows)
         return self._rows[name]
 
     def __contains__(self, name: object) -> bool:

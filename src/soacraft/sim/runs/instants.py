@@ -24,7 +24,7 @@ from soacraft.spatial.checks import Array
 if TYPE_CHECKING:
     from soacraft.sim.forces.contact_steps import ContactStep
     from soacraft.sim.runs.run import Run
-    from soacraft.sim.system import Mechanism, Told
+    from soacraft.sim.system import Conditions, Mechanism
 
 Integers = npt.NDArray[np.intp]
 
@@ -116,7 +116,7 @@ class Instants:
             if problem.varies:
                 energies[group] = self._linear(rows, group)
                 continue
-            problem.require_unchanged(piece.told, float(self.t[group[0]]), "energies")
+            problem.require_unchanged(piece.conditions, float(self.t[group[0]]), "energies")
             mb, q, v = problem.mb, np.ascontiguousarray(self.q[group]), np.ascontiguousarray(self.v[group])
             energies[group, 0] = dyn.kinetic_energy(mb, q, v, ignore_loops=True)
             energies[group, 1] = dyn.potential_energy(mb, q, ignore_loops=True)
@@ -161,18 +161,18 @@ class Instants:
         for piece, group in self._groups():
             problem: Any = piece.problem
             if problem.memoryless:
-                for conditions, part in piece.told_at(self.t[group]):
+                for conditions, part in piece.conditions_at(self.t[group]):
                     self._evaluate(rates, rows, group[part], problem, conditions)
             else:
                 self._from_rows(rates, rows, signals, group, problem)
         return rates
 
-    def _evaluate(self, rates: Rates, rows: Array, group: Integers, problem: Any, told: Told) -> None:
+    def _evaluate(self, rates: Rates, rows: Array, group: Integers, problem: Any, conditions: Conditions) -> None:
         """Rates of instants in steps of the same conditions, from the problem; of contact the means of steps."""
-        problem.require_unchanged(told, float(self.t[group[0]]), "accelerations and forces")
+        problem.require_unchanged(conditions, float(self.t[group[0]]), "accelerations and forces")
         components, samples, columns = problem.components, [], self.run.signals.columns
         end = int(self.recorded[group].max())
-        with problem.under(told):
+        with problem.under(conditions):
             problem.require_same_forces(float(self.run.t[end]), self.run.q[end], self.run.v[end], rows[end])
             for i in group:
                 t, x = float(self.t[i]), self._x[i]
@@ -227,14 +227,14 @@ class Instants:
         return bool(self._dense)
 
     @property
-    def conditions(self) -> tuple[Mechanism, Told]:
+    def conditions(self) -> tuple[Mechanism, Conditions]:
         """The problem, and the conditions of the first step that is asked for."""
-        return self.conditions_of(0) if len(self.t) else (self._problem, self._dense[0][1].told)
+        return self.conditions_of(0) if len(self.t) else (self._problem, self._dense[0][1].conditions)
 
-    def conditions_of(self, i: int) -> tuple[Mechanism, Told]:
+    def conditions_of(self, i: int) -> tuple[Mechanism, Conditions]:
         """The problem of an instant, and the conditions of its step; at the end those of the last one."""
         piece: Any = self._dense[max(int(self.piece[i]), 0)][1]
-        return piece.problem, piece.told_at(self.t[i : i + 1])[0][0]
+        return piece.problem, piece.conditions_at(self.t[i : i + 1])[0][0]
 
     def contact_at(self, i: int) -> tuple[ContactStep, float] | None:
         """The contacts of the step of an instant, and its length in seconds; None where nothing touched."""

@@ -23,7 +23,7 @@ from soacraft.sim.runs.signals import Signals, packed
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
-_COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces", "signals")
+_COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "signals")
 #: Rows that are computed together; rows that are written together, and seconds after which they are, for those who
 #: follow a log.
 _TOGETHER, _LOGGED, _SECONDS = 256, 2**13, 0.5
@@ -246,12 +246,11 @@ class Recorder:
             rows = {name: np.array(self._chunks[0][name]) for name in _COLUMNS}
         else:
             rows = {name: np.concatenate([x[name] for x in self._chunks]) for name in _COLUMNS}
-        problem, facts, compact = self._problem, self._problem.facts, rows["forces"]
-        idle = {Stored.name} if facts.has_passive else {Stored.name, Passive.name}
-        acts = self._columns.acts(compact)
+        problem, facts, parts = self._problem, self._problem.facts, [x["forces"] for x in self._chunks]
+        idle, acts = {Stored.name} if facts.has_passive else {Stored.name, Passive.name}, self._columns.acts(parts)
         acting = {name: i for i, name in enumerate(problem.names) if name not in idle or acts[i]}
         work = dict(zip(acting, rows["work"].T[[*acting.values()]], strict=True))
-        forces = Forces(acting, self._columns, compact)
+        forces = Forces(acting, self._columns, parts)
         steps = self._steps if dense else None
         about = self._integrator, stopped_by, steps, self.explained, self._acting, facts.labels
         touch = problem.contact

@@ -228,10 +228,10 @@ class Desk:
             raise WiringError(f"these are {len(names)} names, and {most} are the most at once: ask for fewer.")
         return names
 
-    def follow(self, patterns: Sequence[str], period: float, most: int, told: Callable[[Any], None]) -> int:
+    def follow(self, patterns: Sequence[str], period: float, most: int, send: Callable[[Any], None]) -> int:
         """Have values sent, from now on, every `period` seconds of the clock on the wall while they change."""
         names = self._chosen(patterns, most)
-        number = self._followers.add(Following(tuple(names), period, told))
+        number = self._followers.add(Following(tuple(names), period, send))
         if not self.is_running:
             self._followers.send(self._read)
         return number

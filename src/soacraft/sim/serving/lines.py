@@ -172,7 +172,7 @@ class _Client:
         self._service, self._writer, self._limits = service, writer, service.limits
         self._left, self._last = 2.0 * self._limits.rate, monotonic()
         self._dropped = 0
-        self.verbs = Verbs(service.desk, self._limits, service.folder, self._told)
+        self.verbs = Verbs(service.desk, self._limits, service.folder, self._take)
 
     async def live(self, reader: asyncio.StreamReader) -> None:
         """Read lines and answer them, until the end."""
@@ -243,10 +243,10 @@ class _Client:
         if self._writer.transport.get_write_buffer_size() > 2 * self._limits.backlog:
             self._writer.transport.abort()
 
-    def _told(self, told: dict[str, Any]) -> None:
+    def _take(self, message: dict[str, Any]) -> None:
         """Take a message for the client, from any thread."""
         with suppress(RuntimeError):  # the server is closed, and so is its loop
-            self._service.loop.call_soon_threadsafe(self._push, told)
+            self._service.loop.call_soon_threadsafe(self._push, message)
 
     def _push(self, message: dict[str, Any]) -> None:
         if self._writer.transport.get_write_buffer_size() > self._limits.backlog:

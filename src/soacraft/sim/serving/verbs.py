@@ -104,10 +104,10 @@ class Change(Request):
 
 
 class Verbs:
-    """The answers to one client; `told` gets what it follows."""
+    """The answers to one client; `send` takes the values of its subscriptions."""
 
-    def __init__(self, desk: Desk, bounds: Bounds, folder: Path | None, told: Callable[[Any], None]) -> None:
-        self._desk, self._bounds, self._folder, self._told = desk, bounds, folder, told
+    def __init__(self, desk: Desk, bounds: Bounds, folder: Path | None, send: Callable[[Any], None]) -> None:
+        self._desk, self._bounds, self._folder, self._send = desk, bounds, folder, send
         self._mine: set[int] = set()
 
     @property
@@ -131,7 +131,7 @@ class Verbs:
     def _subscribe(self, names: list[str], period: float) -> dict[str, Any]:
         if len(self._mine) >= self._bounds.subscriptions:
             raise SimulationError(f"there are {self._bounds.subscriptions} subscriptions, which is the most: end one.")
-        number = self._desk.follow(names, period, self._bounds.names, self._told)
+        number = self._desk.follow(names, period, self._bounds.names, self._send)
         self._mine.add(number)
         return {"subscription": number}
 

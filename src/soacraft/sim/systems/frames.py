@@ -102,7 +102,7 @@ class FrameTree:
         self, mb: Multibody, find: Mapping[str, Callable[[str], Frame]], frames: Mapping[str, UserFrame]
     ) -> None:
         self._mb, self._find = mb, find
-        self._told = {path: frames[path] for path in sorted(frames)}
+        self._user_frames = {path: frames[path] for path in sorted(frames)}
         self._moved: dict[str, Moved] = {}
         self.signals: list[str] = []
         """The ports that move frames, in the order in which `function` takes their values."""
@@ -113,11 +113,11 @@ class FrameTree:
         """A frame by its name."""
         if name == ROOT_NAME:
             return self._mb.root
-        if name in self._told:
+        if name in self._user_frames:
             return self._user_frame(name, inside)
         path, _, rest = str(name).partition(":")
         if path not in self._find or not rest:
-            frames = [ROOT_NAME, *self._told, *(f"{x}:..." for x in self._find)]
+            frames = [ROOT_NAME, *self._user_frames, *(f"{x}:..." for x in self._find)]
             raise WiringError(f"there is no frame {name!r:.60}{near(str(name), frames, 'there are')}")
         return self._find[path](rest)
 
@@ -125,7 +125,7 @@ class FrameTree:
         if name in inside:
             raise WiringError(f"the frame {name!r} is on itself: {' on '.join([*inside, name])}.")
         if name not in self._moved:
-            user_frame = self._told[name]
+            user_frame = self._user_frames[name]
             on = self.frame(user_frame.parent, (*inside, name))
             motion = user_frame.pose if callable(user_frame.pose) else None
             frame, at = MovingFrame(name, on, motion), None
@@ -172,23 +172,23 @@ class FrameTree:
             self.require(x.user_frame, need, port)
         return function, ports
 
-    def require(self, told: UserFrame, need: int, port: str) -> None:
+    def require(self, frame: UserFrame, need: int, port: str) -> None:
         """Raise where a signal does not give what a port needs."""
-        size = self.sizes.get(told.path, 19)
+        size = self.sizes.get(frame.path, 19)
         if size < need:
             raise WiringError(
-                f"the {port} of the frame {told.path!r} is not known: {told.signal!r} gives {_SIZES[size]} ({size} "
-                f"numbers); give {_SIZES[need]} ({need} numbers, relative to {told.parent!r} in its axes)."
+                f"the {port} of the frame {frame.path!r} is not known: {frame.signal!r} gives {_SIZES[size]} "
+                f"({size} numbers); give {_SIZES[need]} ({need} numbers, relative to {frame.parent!r} in its axes)."
             )
 
-    def known(self, told: UserFrame, signal: Signal) -> None:
+    def known(self, frame: UserFrame, signal: Signal) -> None:
         """Take what a signal carries."""
         if len(signal.shape) != 1 or signal.shape[0] not in _SIZES:
             raise WiringError(
-                f"the frame {told.path!r} is moved by 7 numbers [x, y, z, w, px, py, pz], 13 with the velocity "
-                f"[angular; linear], or 19 with the acceleration; {told.signal!r} has the shape {signal.shape}."
+                f"the frame {frame.path!r} is moved by 7 numbers [x, y, z, w, px, py, pz], 13 with the velocity "
+                f"[angular; linear], or 19 with the acceleration; {frame.signal!r} has the shape {signal.shape}."
             )
-        self.sizes[told.path] = signal.shape[0]
+        self.sizes[frame.path] = signal.shape[0]
 
     def output(self, to: str, port: str, at: str | None) -> Signal:
         """Signal of a port of a frame of the user."""
@@ -201,11 +201,11 @@ class FrameTree:
         return Signal(shape, unit, None if port == "rotation" else to, float)
 
 
-def _read(told: UserFrame, value: Array, t: float) -> tuple[Pose, Array | None, Array | None]:
+def _read(frame: UserFrame, value: Array, t: float) -> tuple[Pose, Array | None, Array | None]:
     try:
         pose = Pose.from_quaternion(value[:4], value[4:7])
     except (ModelError, ValueError) as wrong:
         raise SimulationError(
-            f"{told.signal!r} moves the frame {told.path!r}, and gave {value[:7].tolist()} at t = {t:.9g} s: {wrong}"
+            f"{frame.signal!r} moves the frame {frame.path!r}, and gave {value[:7].tolist()} at t = {t:.9g} s: {wrong}"
         ) from None
     return pose, value[7:13] if len(value) > 7 else None, value[13:] if len(value) > 13 else None

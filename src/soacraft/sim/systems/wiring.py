@@ -231,13 +231,13 @@ class Wiring:
         many = len(targets) > 1 or "*" in wire.target
         return [(self._share(source, signal, target, many), target) for target in targets]
 
-    def _move(self, told: UserFrame) -> None:
+    def _move(self, frame: UserFrame) -> None:
         """Look up what moves a frame of the user, and what it is on."""
-        if told.signal is not None:
-            signal, name, element = self.source(self._one(told.signal))
-            self.frames.known(told, signal)
-            self.moving[told.signal] = Link(name, element)
-        self.frames.frame(told.path)
+        if frame.signal is not None:
+            signal, name, element = self.source(self._one(frame.signal))
+            self.frames.known(frame, signal)
+            self.moving[frame.signal] = Link(name, element)
+        self.frames.frame(frame.path)
 
     def _prescribe(self, target: str, source: str, dof: str, link: Link, signal: Signal, convert: bool) -> None:
         if target in self._writers:
