@@ -105,8 +105,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "residual modes are normalised",
     (
         "src/soacraft/sim/systems/frames.py",
-        "size = self.sizes.get(told.path, 19)",
-        "size = self.sizes.get(told.path, 20)",
+        "size = self.sizes.get(frame.path, 19)",
+        "size = self.sizes.get(frame.path, 20)",
     ): "19 numbers are all that a port may need: 20 are enough too",
     (
         "src/soacraft/robot/estimation/observer.py",
