@@ -252,6 +252,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAYERS:
         return import_module(f"soacraft.{name}")
     if name not in _HOME:
+        # only an error needs it
         from soacraft.hints import missing
 
         raise missing("soacraft", name, () if name.startswith("_") else __all__)

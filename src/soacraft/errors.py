@@ -50,6 +50,7 @@ class SoacraftError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """The lines that IPython and notebooks show: the frames of soacraft are hidden, `%xmode Verbose` shows all."""
+        # only an error that is shown needs it
         from soacraft.tracebacks import rendered
 
         return rendered(self)

@@ -6,7 +6,8 @@ import pytest
 from tests.strategies import OPEN
 
 import soacraft as sc
-from soacraft.algebra.descriptions.cost import Count, multiplications
+from soacraft.algebra.answers.cost import Count
+from soacraft.algebra.descriptions.cost import multiplications
 from soacraft.errors import SpaceError
 
 I = sc.I

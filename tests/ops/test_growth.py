@@ -11,7 +11,7 @@ import pytest
 from tests.ops.counted import Counted, installed, work
 
 import soacraft as sc
-from soacraft.algebra.descriptions.explain import KINDS, Step
+from soacraft.algebra.answers.explanation import KINDS, Step
 from soacraft.algebra.spaces.tree import Tree
 from soacraft.errors import SpaceError, StructureError
 from soacraft.model.flat.sko import SKOModel

@@ -73,11 +73,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(parsed: argparse.Namespace) -> int:
+    # each command loads what it needs
     from soacraft.cli import model_files
 
     if parsed.verb == "models":
         return model_files.list_models()
     if parsed.verb == "include-dir":
+        # each command loads what it needs
         from soacraft.files.headers import include_dir
 
         print(include_dir())
@@ -88,22 +90,27 @@ def _run(parsed: argparse.Namespace) -> int:
         return campaigns.do(parsed)
     how = Loading.given(parsed)
     if parsed.verb == "tour":
+        # each command loads what it needs
         from soacraft.cli.tour import tour
 
         if parsed.model == "system":
+            # each command loads what it needs
             from soacraft.cli.tour_system import tour_system
 
             return tour_system()
         if parsed.model == "sim":
+            # each command loads what it needs
             from soacraft.cli.tour_sim import tour_sim
 
             return tour_sim()
         return tour(parsed.model, how)
     if parsed.verb == "shell":
+        # each command loads what it needs
         from soacraft.cli.shell import shell
 
         return shell(parsed.model, parsed.axes, parsed.command, how)
     if parsed.verb == "view":
+        # each command loads what it needs
         from soacraft.cli.view import view
 
         return view(parsed.model, parsed.port, not parsed.no_open, how)

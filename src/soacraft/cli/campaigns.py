@@ -59,6 +59,7 @@ def do(parsed: argparse.Namespace) -> int:
 
 def opened(parsed: argparse.Namespace) -> Campaign:
     """The campaign of a folder, with what was named on the command line."""
+    # each command loads what it needs
     from soacraft.cli.systems import classes_of
     from soacraft.sim import Campaign
     from soacraft.sim.campaigns.source import named_function

@@ -39,6 +39,7 @@ def names_for(model: str, axes: str = "body", how: Loading = AS_IT_IS) -> dict[s
 def shell(model: str, axes: str = "body", command: str | None = None, how: Loading = AS_IT_IS) -> int:
     """Open IPython on a model or a file, or run one piece of code with the same names."""
     try:
+        # an optional dependency
         from IPython.terminal.embed import InteractiveShellEmbed
     except ImportError as problem:
         raise MissingPackageError(

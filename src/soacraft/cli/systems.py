@@ -43,6 +43,7 @@ def add_parser(verbs: Any) -> None:
 
 def do(parsed: argparse.Namespace) -> int:
     """Run a command; the exit status."""
+    # the simulation takes long to load
     from soacraft.sim import load_system
 
     s = load_system(parsed.file, classes_of(parsed.classes), roots=parsed.root)
@@ -51,6 +52,7 @@ def do(parsed: argparse.Namespace) -> int:
 
 def classes_of(files: list[str]) -> list[Any]:
     """The classes of components and assemblies that programs define. They are run, as Python runs a module."""
+    # the simulation takes long to load
     from soacraft.sim import Assembly, Component
 
     kinds = []
@@ -100,6 +102,7 @@ def run(s: System, parsed: argparse.Namespace) -> int:
 
 def set_parameter(s: System, text: str) -> None:
     """Set a parameter from "name=value"; a value is a number, true or false, a list of numbers, else a text."""
+    # takes long to load, and only this needs it
     import msgspec
 
     name, sign, value = text.partition("=")

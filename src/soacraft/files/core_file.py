@@ -29,6 +29,7 @@ def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = Fal
     ...     Path(f"{folder}/arm7.soacraft").read_bytes()[:8]
     b'soacraft'
     """
+    # reading and writing files takes long to load
     from soacraft.files.native import write_bytes
     from soacraft.model.flat.compiled import CompiledModel
 

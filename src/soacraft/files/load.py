@@ -57,6 +57,7 @@ def load(
         _refuse_urdf_options(repr(text), root, merge_fixed)
         mb = _by_name(text)
     if srdf is not None:
+        # each format loads its own reader or writer
         from soacraft.files.srdf import read_srdf
 
         read_srdf(mb, Path(_text(srdf)), lenient)
@@ -71,22 +72,26 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
     if suffix == ".xml":
         suffix = _kind_of_xml(path)
     if suffix in (".urdf", ".xacro"):
+        # each format loads its own reader or writer
         from soacraft.files.urdf import read_urdf
 
         hinge = Weld() if root is None else root
         return read_urdf(path, root=hinge, merge_fixed=merge_fixed, mesh_roots=mesh_roots, lenient=lenient)
     if suffix == ".mjcf":
         _refuse_urdf_options(f"{path} (MJCF)", root, merge_fixed)
+        # each format loads its own reader or writer
         from soacraft.files.mjcf import read_mjcf
 
         return read_mjcf(path, mesh_roots=mesh_roots, lenient=lenient)
     if suffix == ".sdf":
         _refuse_urdf_options(f"{path} (SDF)", root, merge_fixed)
+        # each format loads its own reader or writer
         from soacraft.files.sdf import read_sdf
 
         return read_sdf(path, mesh_roots=mesh_roots, lenient=lenient)
     if suffix == ".json":
         _refuse_urdf_options(f"{path} (soacraft's own)", root, merge_fixed)
+        # reading and writing files takes long to load
         from soacraft.files.native import read_native
 
         mb = read_native(path)
@@ -97,6 +102,7 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
 
 
 def _kind_of_xml(path: Path) -> str:
+    # each format loads its own reader or writer
     from soacraft.files.xml_tree import read_bytes, read_xml
 
     tag = read_xml(read_bytes(path), str(path)).tag

@@ -39,12 +39,14 @@ def save(mb: Multibody, path: str | PathLike[str]) -> ImportReport:
         raise ModelFileError(f"a Multibody is saved, got {mb!r:.60}; a sub-graph or a state is part of one.")
     target = _path(path)
     if target.suffix.lower() == ".json":
+        # reading and writing files takes long to load
         from soacraft.files.native import write_native
 
         write_native(mb, target)
         return ImportReport()
     refuse_modes(mb, str(target))
     if target.suffix.lower() == ".urdf":
+        # each format loads its own reader or writer
         from soacraft.files.urdf.write import write_urdf
 
         return write_urdf(mb, target)

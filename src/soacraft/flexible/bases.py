@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.arguments import whole_number
 from soacraft.errors import ModelError, SingularError
-from soacraft.flexible.fe import COMPONENTS, FEModel, Sparse, as_sparse, times
+from soacraft.flexible.fe import COMPONENTS, FEModel, Sparse, as_sparse, rigid_at, times
 from soacraft.flexible.interfaces import Interface, coordinates
 from soacraft.flexible.spectra import Factor, count_below, eigenvectors, ritz
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, finite, number_text
 
 #: Frequencies that agree to this part of them belong to one family, whose modes are turned to the axes.
 SAME_FREQUENCY = 1e-7
@@ -106,8 +107,6 @@ class Partition:
 
     def rigid(self) -> Array:
         """z of the six motions of the rigid body, (z, 6), about the first interface."""
-        from soacraft.flexible.fe import rigid_at
-
         about = np.array(self.chosen[0].at)
         R = np.zeros((self.size, 6))
         all_rows = rigid_at(self.fe.nodes, about, self.fe.dofs).reshape(-1, 6)
@@ -264,9 +263,6 @@ def _turned(part: Partition, values: Array, X: Array) -> Array:
 
 def read_wanted(method: str, modes: Any, below: Any) -> Wanted:
     """Read the number of modes or their highest frequency; both or neither is refused."""
-    from soacraft.arguments import whole_number
-    from soacraft.spatial.checks import finite, number_text
-
     if method == "guyan":
         if modes is not None or below is not None:
             raise ModelError("method 'guyan' has static modes alone; leave out modes= and below=, or 'craig_bampton'.")

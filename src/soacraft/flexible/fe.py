@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.sparse import block_diag, csr_array, diags_array, eye_array, kron, vstack
 
+from soacraft.arguments import whole_number
 from soacraft.errors import ModelError, near
 from soacraft.flexible.interfaces import Interface, read_interface
 from soacraft.spatial.checks import Array, finite, frozen, number_text
@@ -177,6 +178,4 @@ def rigid_at(places: Array, about: Array, dofs: int) -> Array:
 
 def read_node(fe: FEModel, node: Any) -> int:
     """The number of a node."""
-    from soacraft.arguments import whole_number
-
     return whole_number(node, "the number of an FE node", 0, len(fe.nodes) - 1)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.analysis.equilibrium import Balance
+from soacraft.dynamics.arguments import read_prescribed
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.errors import ConvergenceError, LoopError
@@ -107,8 +108,6 @@ def _with_fixed(G: Array, fixed: Mask) -> Array:
 
 def read_fixed(solver: Solver, free: Any, fixed: Any) -> Mask:
     """The dofs that stay: those named, and those not named as free."""
-    from soacraft.dynamics.arguments import read_prescribed
-
     graph = solver.graph
     mask = np.zeros(graph.nv, dtype=np.bool_) if fixed is None else read_prescribed(graph, fixed, "fixed")
     return mask if free is None else np.asarray(mask | ~read_prescribed(graph, free, "free"))

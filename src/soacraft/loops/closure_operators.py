@@ -21,7 +21,7 @@ from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import ConvergenceError, LoopError, SpaceError, StateError
 from soacraft.kinematics.checks import check_state, closed_rows
 from soacraft.kinematics.rows import seen_from
-from soacraft.kinematics.tasks import Drives, Task
+from soacraft.kinematics.tasks import Drives, Task, read_drives
 from soacraft.model.sizes.scale import scale_of, scaled_random_state
 from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body
@@ -226,8 +226,6 @@ class ClosedOperators(Operators):
 
 def drives_of(solver: Solver, U: Any) -> Drives:
     """Drives of closures, for one state."""
-    from soacraft.kinematics.tasks import read_drives
-
     if U is None:
         return {}
     graph = solver.graph

@@ -19,12 +19,12 @@ from soacraft.kinematics.row_derivatives import RowDerivatives, row_derivatives
 from soacraft.kinematics.rows import LoopRows
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task, body_forces, in_state, states_of
+from soacraft.loops.solver import Solver, require_solver
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 
 if TYPE_CHECKING:
     from soacraft.kinematics.compiled import CompiledClosures
-    from soacraft.loops.solver import Solver
 
 Three = tuple[Array, Array, Array]
 Ties = tuple[tuple[str, ...], tuple[str, ...]]
@@ -105,8 +105,6 @@ def forward_dynamics_derivatives(
                 solver._turns = quick[6]
             closures = compiled.plan.closures
             return Derivatives(quick[0], quick[1], quick[2], quick[3:6], (closures.loops, closures.couplings))
-    from soacraft.loops.solver import require_solver
-
     require_solver("forward_dynamics_derivatives", solver)
     p = solver._read("forward_dynamics_derivatives", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     refuse_nonholonomic(p)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from soacraft.analysis.equilibrium import Equilibrium, balanced, step_unit
 from soacraft.errors import StateError
 from soacraft.kinematics.tasks import states_of
 from soacraft.loops.at_rest import AtRest, read_fixed
+from soacraft.loops.solver import Solver, require_solver
 from soacraft.spatial.checks import Array
-
-if TYPE_CHECKING:
-    from soacraft.loops.solver import Solver
 
 
 def equilibrium(
@@ -39,8 +37,6 @@ def equilibrium(
     >>> len(eq.free), bool(np.abs(eq.residual).max() < 1e-9)
     (2, True)
     """
-    from soacraft.loops.solver import require_solver
-
     require_solver("equilibrium", solver)
     g, zero = solver.graph, np.zeros(solver.graph.nv)
     guess = g.current.q if q is None else q

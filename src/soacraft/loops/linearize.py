@@ -16,12 +16,12 @@ from soacraft.kinematics.rows import Constraints, seen_from
 from soacraft.kinematics.sizes import Sizes, sizes_of
 from soacraft.kinematics.tasks import states_of
 from soacraft.loops.derivatives import at_task
+from soacraft.loops.solver import Solver, require_solver
 from soacraft.model.states.hinge_fit import placing_rows
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.dynamics.problem import Problem
-    from soacraft.loops.solver import Solver
 
 Names = tuple[str, ...]
 
@@ -86,8 +86,6 @@ def linearize(
     >>> np.round(lin.A[1, 0], 3)                                      # -m g l / (m l^2 + I)
     np.float64(-4.905)
     """
-    from soacraft.loops.solver import require_solver
-
     require_solver("linearize", solver)
     p = solver._read("linearize", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     if p.batch:

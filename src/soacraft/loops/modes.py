@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.errors import StateError
 from soacraft.kinematics.tasks import states_of
 from soacraft.loops.at_rest import AtRest, read_fixed
-
-if TYPE_CHECKING:
-    from soacraft.loops.solver import Solver
+from soacraft.loops.solver import Solver, require_solver
 
 
 def modes(solver: Solver, q: Any, fixed: Any = None, force: Any = None, f_ext: Any = None) -> Modes:
@@ -36,8 +34,6 @@ def modes(solver: Solver, q: Any, fixed: Any = None, force: Any = None, f_ext: A
     >>> round(float(2 * np.pi * m.hz[0]) ** 2, 3)                     # m g l / (m l^2 + I)
     4.905
     """
-    from soacraft.loops.solver import require_solver
-
     require_solver("modes", solver)
     g, zero = solver.graph, np.zeros(solver.graph.nv)
     p = solver._read("modes", q=q, v=zero, force=zero if force is None else force, f_ext=f_ext, passive=True)

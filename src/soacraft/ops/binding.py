@@ -25,6 +25,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import find_body
 from soacraft.ops.numbering import read_numbering
+from soacraft.ops.programs import calls
 from soacraft.order import Order, in_order, order_of
 from soacraft.spatial.checks import finite, frozen
 
@@ -74,8 +75,8 @@ class ModelBinding:
 
     axes: str | None
     owner: Any
-    namespace: Any = None  # its class, where it has more than `Operators`
-    operators: Any = None  # the namespace made of this binding, kept by `namespace.operators_of`
+    namespace: Any = None  # its class: `Operators`, set there, or one with more
+    operators: Any = None  # the namespace made of this binding, kept by `named.named_of`
     numbering: tuple[int, ...] | None = None  # the bodies in the order that users count them
     with_passive: bool = False
     """True if vectors answer to T and the model's own springs and dampers."""
@@ -130,27 +131,19 @@ class ModelBinding:
         self, expr: Operator, fallback: Callable[[Any], StackedVector]
     ) -> Callable[[Any], StackedVector] | None:
         """A quick call for products of an expression with vectors, or None."""
-        from soacraft.ops.programs import roads
-
-        return roads.product_call(expr, fallback)
+        return calls.product_call(expr, fallback)
 
     def columns(self, expr: Operator, x: Array) -> Array | None:
         """The product of an expression with columns, or None when its recursions should compute it."""
-        from soacraft.ops.programs import roads
-
-        return roads.columns(expr, x)
+        return calls.columns(expr, x)
 
     def block(self, expr: Operator, i: int, j: int) -> Array | None:
         """Block (i, j) of an expression, or None when its recursions should compute it."""
-        from soacraft.ops.programs import roads
-
-        return roads.block(expr, i, j)
+        return calls.block(expr, i, j)
 
     def blocks(self, expr: Operator) -> Blocks | None:
         """All blocks of an expression that has a pattern, or None when its recursions should compute them."""
-        from soacraft.ops.programs import roads
-
-        return roads.blocks(expr)
+        return calls.blocks(expr)
 
     def token(self) -> object:
         """The store of what was derived from A, H and M: another one for another configuration."""

@@ -19,7 +19,9 @@ from soacraft.algebra.values.evaluate import block_by_recursions
 from soacraft.algebra.values.measure import magnitude
 from soacraft.errors import SpaceError
 from soacraft.model.flat.sko import SKOModel
+from soacraft.ops.binding import SKOBinding
 from soacraft.ops.leaves import BoundLeaf, DerivedLeaf, edges_of, tree_of, weights_of
+from soacraft.ops.named import named_of
 from soacraft.ops.table import riccati
 from soacraft.recursions._backend import Sweeps, backward_lyapunov, forward_lyapunov
 
@@ -140,6 +142,7 @@ class DiagOf(DiagonalLeaf):
     @once
     def form(self) -> Operator | None:
         """Diagonal by O(n) recursions, of an expression that is not sparse; None when no recursion is known."""
+        # a form of the diagonal is made of diagonals: of two modules, one is imported late
         from soacraft.ops.diagonals import diagonal_form
 
         return None if self.expr.pattern() is not None else diagonal_form(self.expr)
@@ -274,11 +277,9 @@ class RiccatiInverse(DerivedLeaf):
         """Inverse for the SKO model that has X for its inertias, in the spaces of that model."""
 
         def work() -> Operator:
-            from soacraft.ops.namespace import operators
-
             sko = self.model()
             riccati(sko)
-            ops = operators(sko)
+            ops = named_of(SKOBinding(sko))
             factor = ops.I - ops.H * ops.psi * ops.K
             inverse: Operator = factor.T * ops.D.inv * factor
             return inverse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,9 @@ from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import ModelError, SpaceError
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.given import GivenBlocks, GivenMatrix, Index
+from soacraft.ops.named import Named
 from soacraft.ops.names import check_name
 from soacraft.ops.proofs.stated import book_of
-
-if TYPE_CHECKING:
-    from soacraft.ops.namespace import Operators
 
 Array = npt.NDArray[np.float64]
 Spaces = tuple[Space, Space]
@@ -27,7 +25,7 @@ Spaces = tuple[Space, Space]
 # -- operators ----------------------------------------------------------------------------------------------------
 
 
-def sparse(s: Operators, name: Any, blocks: Any, space: Any, diagonal: bool) -> Operator:
+def sparse(s: Named, name: Any, blocks: Any, space: Any, diagonal: bool) -> Operator:
     """The operator of a dictionary of blocks, by body, or by (row, column) where it is not diagonal."""
     _check(s.binding, name)
     if not isinstance(blocks, Mapping):
@@ -51,7 +49,7 @@ def sparse(s: Operators, name: Any, blocks: Any, space: Any, diagonal: bool) -> 
     return GivenBlocks(s.binding, name, rows, cols, found)
 
 
-def diagonal(s: Operators, name: Any, values: Any, space: Any) -> Operator:
+def diagonal(s: Named, name: Any, values: Any, space: Any) -> Operator:
     """The operator with given values on its diagonal."""
     _check(s.binding, name)
     where = _space_of_values(s, name, values, space)
@@ -122,7 +120,7 @@ def _inward(space: Space, x: Array) -> Array:
     return space.inward(x) if x.shape[-1:] == (space.size,) else x
 
 
-def space_named(s: Operators, space: Any) -> Space:
+def space_named(s: Named, space: Any) -> Space:
     """The hinge or body space by name, or a space of this model itself."""
     if isinstance(space, Space):
         if space not in (s.hinge, s.body) and space.owner != s.binding.owner:
@@ -169,7 +167,7 @@ def _block(name: str, key: Any, x: Any) -> Array:
     return found.reshape(1, 1) if found.ndim == 0 else found
 
 
-def _spaces(s: Operators, name: str, blocks: Mapping[Any, Array], space: Any, diagonal: bool) -> Spaces:
+def _spaces(s: Named, name: str, blocks: Mapping[Any, Array], space: Any, diagonal: bool) -> Spaces:
     """The spaces that were named, or the only ones that all blocks fit."""
     if space is not None:
         return _named_pair(s, space)
@@ -186,7 +184,7 @@ def _spaces(s: Operators, name: str, blocks: Mapping[Any, Array], space: Any, di
     raise ModelError(f"{name}: the block of {_shown(key)} has shape {x.shape}, but {wanted} is wanted.")
 
 
-def _named_pair(s: Operators, space: Any) -> Spaces:
+def _named_pair(s: Named, space: Any) -> Spaces:
     if isinstance(space, Operator):
         rows, cols = space.spaces
         return space_named(s, rows), space_named(s, cols)
@@ -222,7 +220,7 @@ def _is_pair(key: Any) -> bool:
     return isinstance(key, tuple) and len(key) == 2
 
 
-def _space_of_values(s: Operators, name: str, values: Any, space: Any) -> Space:
+def _space_of_values(s: Named, name: str, values: Any, space: Any) -> Space:
     if space is not None:
         return space_named(s, space)
     if isinstance(values, Mapping):

@@ -20,6 +20,7 @@ from soacraft.algebra.values.evaluate import array, dense_inverse
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import Bound
 from soacraft.ops.leaves import BlockLeaf, BoundLeaf, DerivedLeaf
+from soacraft.ops.named import named_of
 from soacraft.ops.names import FOR_DERIVATIVES, latex_of
 
 Array = npt.NDArray[np.float64]
@@ -47,11 +48,9 @@ class GivenLeaf(BoundLeaf):
     def __call__(self, *args: Any) -> Operator:
         """`W(body, dof)` is the operator of derivatives also where a constant operator is called W, so that text
         such as W('link3')*phi*W reads back."""
-        from soacraft.ops.namespace import operators_of
-
         if self.name not in FOR_DERIVATIVES:
             raise SpaceError(f"{self.name} is an operator, not a function; blocks are {self.name}[row, column].")
-        found: Operator = getattr(operators_of(self.binding), self.name)(*args)
+        found: Operator = getattr(named_of(self.binding), self.name)(*args)
         return found
 
     def moved(self, binding: Bound) -> Leaf:

@@ -17,6 +17,7 @@ from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.spaces.tree import Tree
 from soacraft.algebra.values.measure import magnitude
 from soacraft.ops.binding import Bound
+from soacraft.ops.named import named_of
 from soacraft.ops.table import MADE_OF, Propagator, Sparse, rounding_of_P
 from soacraft.recursions._backend import PackedBlocks, Sweeps
 from soacraft.recursions.types import Weights
@@ -85,9 +86,7 @@ class SparseLeaf(BlockLeaf):
         return self.what.entries(self.binding.sko())
 
     def magnitude(self) -> Blocks:
-        from soacraft.ops.namespace import operators_of
-
-        s = operators_of(self.binding)
+        s = named_of(self.binding)
         if self.name == "P":
             return rounding_of_P(s).blocks().magnitude.bounded()  # type: ignore[no-any-return]
         made_of = MADE_OF.get(self.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,11 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph, graph_of
 from soacraft.model.tree.parts.closures import refuse_loops
 from soacraft.ops import from_numbers, vectors
-from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
+from soacraft.ops.binding import Bound, GraphBinding, ModelBinding, SKOBinding
 from soacraft.ops.derivatives.directions import Direction, direction_of
+from soacraft.ops.derivatives.flexible import FlexibleDirection
 from soacraft.ops.leaves import DefinedLeaf, PickOffLeaf, PropagatorLeaf, SparseLeaf
+from soacraft.ops.named import named_of
 from soacraft.ops.names import ALONG_VELOCITY
 from soacraft.ops.sko_binding import FunctionBinding
 from soacraft.ops.table import NAMES, PROPAGATORS, SPARSE
@@ -153,8 +155,6 @@ class Operators(Strict):
             return Direction
         if body is not None and dof < graph.bodies[graph.index(body)].hinge.nv:
             return Direction
-        from soacraft.ops.derivatives.flexible import FlexibleDirection
-
         return FlexibleDirection
 
     def X(self, body: Any, dof: Any = 0) -> Operator:
@@ -385,10 +385,10 @@ class Operators(Strict):
 
 def operators_of(binding: Bound) -> Operators:
     """The operators of a binding, always the same ones."""
-    if binding.operators is None:
-        binding.operators = (binding.namespace or Operators)(binding)
-    found: Operators = binding.operators
-    return found
+    return cast(Operators, named_of(binding))
+
+
+ModelBinding.namespace = Operators  # the class of operators of every binding that has no other
 
 
 @overload

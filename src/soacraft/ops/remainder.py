@@ -17,7 +17,7 @@ from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.derived import DOWN, LyapunovLeaf, diag_of, lyapunov
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf
-from soacraft.ops.namespace import operators_of
+from soacraft.ops.named import named_of
 
 
 def remainder(E: Operator, X: Operator, other: Operator) -> Operator:
@@ -41,7 +41,7 @@ def remainder(E: Operator, X: Operator, other: Operator) -> Operator:
 
 def named_solution(Y: LyapunovLeaf) -> Operator:
     """A Lyapunov solution under its name, where the papers have one, R or Upsilon: its numbers are kept by state."""
-    s = operators_of(Y.binding)  # type: ignore[arg-type]
+    s = named_of(Y.binding)  # type: ignore[arg-type]
     keys, named = [x.key() for x in Y.args], ((s.R, s.E_phi, s.M), (s.Upsilon, s.E_psi.T, s.H.T * s.D.inv * s.H))
     return next((op for op, E, X in named if keys == [E.key(), X.key(), E.key()]), Y)
 
@@ -51,5 +51,5 @@ def propagator(kernel: Operator) -> Operator:
     name = {"E_phi": "phi", "E_psi": "psi"}.get(kernel.name) if isinstance(kernel, BoundLeaf) else None
     if name is None or not isinstance(kernel, BoundLeaf):
         return (I - kernel).inv
-    found: Operator = getattr(operators_of(kernel.binding), name)
+    found: Operator = getattr(named_of(kernel.binding), name)
     return found

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.expressions import rules
+from soacraft.algebra.expressions import questions, rules
 from soacraft.algebra.expressions.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.expressions.operator import DIAGONAL, Operator
 from soacraft.model.flat.sko import SKOModel
@@ -223,15 +223,15 @@ def install() -> None:
     rules.determinant_rules[:] = [determinant_of_mass_matrix]
     rules.singular_rules[:] = [singular_projection]
     rules.regular_rules[:] = [regular_propagator, regular_mass_matrix]
-    rules.diag_of.register(Operator, diag_of)
-    rules.lyapunov.register(Operator, lyapunov)
-    rules.remainder.register(Operator, remainder)
-    rules.sqrt.register(Operator, sqrt)
-    rules.cholesky.register(Operator, cholesky)
-    rules.diff.register(Operator, diff)
-    rules.dot.register(Operator, dot)
-    rules.along.register(Operator, along)
-    rules.recursion.register(Operator, recursion)
-    rules.compiled.register(Operator, compiled)
-    rules.simplify.register(Operator, simplify)
+    questions.diag_of.register(Operator, diag_of)
+    questions.lyapunov.register(Operator, lyapunov)
+    questions.remainder.register(Operator, remainder)
+    questions.sqrt.register(Operator, sqrt)
+    questions.cholesky.register(Operator, cholesky)
+    questions.diff.register(Operator, diff)
+    questions.dot.register(Operator, dot)
+    questions.along.register(Operator, along)
+    questions.recursion.register(Operator, recursion)
+    questions.compiled.register(Operator, compiled)
+    questions.simplify.register(Operator, simplify)
     side_rules.install()

@@ -14,6 +14,7 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
 from soacraft.model.states.coordinates import common_batch
 from soacraft.ops.binding import SKOBinding
+from soacraft.ops.derivatives.sko import sko_direction
 from soacraft.ops.numbering import read_numbering
 
 Array = npt.NDArray[np.float64]
@@ -96,6 +97,4 @@ class FunctionBinding(SKOBinding):
 
     def direction(self, ops: Any, body: Any = None, dof: Any = 0) -> Any:
         """A dof of a node, without a node the current velocity."""
-        from soacraft.ops.derivatives.sko import sko_direction
-
         return sko_direction(ops, self, body, dof)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.descriptions.explain import Explanation
+from soacraft.algebra.answers.explanation import Explanation
 from soacraft.algebra.expressions.held import Held, released
 from soacraft.algebra.expressions.nodes import Product, product
 from soacraft.algebra.expressions.operator import DIAGONAL, Operator

@@ -19,14 +19,17 @@ from soacraft.model.tree.cards import picture
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.robot.changes.changes import Changes, Memory
+from soacraft.robot.estimation.prediction import Prediction, predict
 from soacraft.robot.grasping.grasps import Grasps, find_grasps, read_asked
 from soacraft.robot.grasping.hands import make_hand
 from soacraft.robot.grasping.holds import Holds
 from soacraft.robot.grasping.joined import Joined
 from soacraft.robot.grasping.reactions import Reactions, reactions, strengths
 from soacraft.robot.grasping.strength import Strength
+from soacraft.robot.interfaces import Surroundings
 from soacraft.robot.limbs.groups import Groups, limbs_of
 from soacraft.robot.limbs.limb import Limb
+from soacraft.robot.whole_body.reach import BodyReach, reach
 from soacraft.robot.whole_body.step import Step
 from soacraft.robot.whole_body.tasks import Task
 from soacraft.robot.whole_body.velocity import VelocityPlan
@@ -36,9 +39,6 @@ if TYPE_CHECKING:
     from soacraft.contact.geometry.shapes import Shape
     from soacraft.kinematics.targets import Target
     from soacraft.model.tree.parts.records import Geometry
-    from soacraft.robot.estimation.prediction import Prediction
-    from soacraft.robot.whole_body.reach import BodyReach
-    from soacraft.robot.world.world import World
 
 #: Plans of velocities that a robot keeps.
 _PLANS = 8
@@ -224,8 +224,6 @@ right_shoulder_yaw, right_elbow)
         >>> r.found, bool(np.allclose(sc.dynamics.center_of_mass(rb.mb, r.q), c - [0.0, 0.0, 0.1]))
         (True, True)
         """
-        from soacraft.robot.whole_body.reach import reach
-
         return reach(self._mb, tasks, q0, limits, tolerance, starts, seed, steps, self.held)
 
     def velocity_plan(self, tasks: Iterable[Task | Target], limits: bool = True) -> VelocityPlan:
@@ -241,7 +239,7 @@ right_shoulder_yaw, right_elbow)
         horizon: float = 1.0,
         *,
         step: float = 1e-3,
-        world: World | None = None,
+        world: Surroundings | None = None,
         friction: Any = None,
         restitution: float | None = None,
         covariance: Any = None,
@@ -264,8 +262,6 @@ right_shoulder_yaw, right_elbow)
         >>> p
         prediction of 500 steps to 0.5 s, with covariance
         """
-        from soacraft.robot.estimation.prediction import predict
-
         return predict(
             self, q, v, controls, horizon, step=step, world=world, friction=friction, restitution=restitution,
             covariance=covariance, noise=noise,
@@ -398,7 +394,7 @@ right_shoulder_yaw, right_elbow)
         friction: float = 0.5,
         torsion: float = 0.0,
         limb: Any = None,
-        world: World | None = None,
+        world: Surroundings | None = None,
         samples: int = 200,
         approaches: int = 8,
         axes: str = "yz",

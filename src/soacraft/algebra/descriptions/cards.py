@@ -10,7 +10,7 @@ from soacraft.algebra.descriptions.explain import explain
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.algebra.spaces.block_colours import block_colour, drawn_blocks, segment_borders
 from soacraft.algebra.values.support import support
-from soacraft.cards import block_picture, card, facts, part
+from soacraft.cards import block_picture, card, card_of, facts, part
 from soacraft.markup import Html
 
 #: Blocks on a side whose structure a card draws.
@@ -19,6 +19,7 @@ BLOCKS = 64
 LONGEST = 2000
 
 
+@card_of.register
 def expression_card(expr: Operator) -> str:
     """The formula at its head; then spaces and text, and parts that fold: structure, cost, sweeps."""
     head = markup.math(expr.latex())

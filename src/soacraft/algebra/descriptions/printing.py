@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from soacraft.algebra.expressions import questions
 from soacraft.algebra.expressions.dispatch import no_rule
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.expressions.operator import Leaf, Operator
@@ -152,3 +153,7 @@ def _bracketed(expr: Operator, tightness: int) -> str:
 
 def _in_brackets(words: str, holds: int, tightness: int) -> str:
     return words if holds >= tightness else rf"\left[{words}\right]"
+
+
+questions.latex.register(Operator, latex)
+questions.text.register(Operator, text)

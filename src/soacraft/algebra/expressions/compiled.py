@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.answers.explanation import Explanation
+
 if TYPE_CHECKING:
-    from soacraft.algebra.descriptions.explain import Explanation
     from soacraft.algebra.expressions.operator import Operator
 
 Array = npt.NDArray[np.float64]

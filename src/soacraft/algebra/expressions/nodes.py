@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.expressions import questions
 from soacraft.algebra.expressions.once import once
 from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator, Pattern, allowed
 from soacraft.algebra.spaces.blocks import Blocks, identity
@@ -265,10 +266,8 @@ class Inverse(Operator):
 
     def known(self) -> tuple[Operator, str] | None:
         """An expression with the same value that sweeps can compute, and its source; None when there is none."""
-        from soacraft.algebra.expressions import rules
-
         if not self._asked:
-            self._known, self._asked = rules.inverse(self.arg), True
+            self._known, self._asked = questions.known_inverse(self.arg), True
         return self._known
 
     def __getstate__(self) -> dict[str, Any]:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.expressions import nodes  # operators themselves: imported first, and they import this file
+from soacraft.algebra.answers.cost import Cost
+from soacraft.algebra.answers.explanation import Explanation
+from soacraft.algebra.answers.properties import Properties
+from soacraft.algebra.answers.row import Row
+from soacraft.algebra.expressions import (
+    nodes,  # operators themselves: imported first, and they import this file
+    questions,
+)
 from soacraft.algebra.expressions.held import Held
 from soacraft.algebra.expressions.instant import at_one_instant
 from soacraft.algebra.expressions.once import KEPT, once
@@ -22,16 +29,12 @@ from soacraft.algebra.spaces.blocks import Blocks
 from soacraft.algebra.spaces.rounding import measurer
 from soacraft.algebra.spaces.space import Space, columns, real
 from soacraft.algebra.spaces.vectors import StackedVector
-from soacraft.cards import says_why
+from soacraft.cards import card_of, says_why
 from soacraft.errors import SpaceError
 from soacraft.results import refuse_large
 
 if TYPE_CHECKING:
-    from soacraft.algebra.descriptions.cost import Cost
-    from soacraft.algebra.descriptions.explain import Explanation
     from soacraft.algebra.expressions.compiled import Compiled
-    from soacraft.algebra.values.evaluate import Row
-    from soacraft.algebra.values.properties import Properties
 
 Array = npt.NDArray[np.float64]
 Pattern = frozenset[str]
@@ -221,9 +224,8 @@ class Operator(ABC):
         """Y with X = Y - E Y E_B* for a kernel operator E (tips to base), or with X = Y - diagOf(E* Y E_B) for its
         transpose (base to tips); E_B defaults to E (004 Eq. 12-14, 22-24). O(n).
         """
-        from soacraft.algebra.expressions import rules
-
-        return rules.lyapunov(self, X, self if other is None else other)
+        made: Operator = questions.lyapunov(self, X, self if other is None else other)
+        return made
 
     def remainder(self, X: Operator, other: Operator | None = None) -> Operator:
         """The remainder R of A* X B on a tree, for the transposed kernel operators of A and B (004 Lemma 5, Eq. 21):
@@ -235,9 +237,8 @@ class Operator(ABC):
         >>> (Omega - (psi.T * Upsilon + Upsilon * psi - Upsilon + R)).is_zero()
         True
         """
-        from soacraft.algebra.expressions import rules
-
-        return rules.remainder(self, X, self if other is None else other)
+        made: Operator = questions.remainder(self, X, self if other is None else other)
+        return made
 
     def sqrt(self) -> Operator:
         """The square root W of a block-diagonal operator X: W W = X, symmetric and positive semi-definite. O(n).
@@ -251,9 +252,8 @@ class Operator(ABC):
         >>> F, (F * F.T - H * phi * M * phi.T * H.T).is_zero()
         ((I + H*phi*K) * D.sqrt() : hinge[7] <- hinge[7], True)
         """
-        from soacraft.algebra.expressions import rules
-
-        return rules.sqrt(self)
+        made: Operator = questions.sqrt(self)
+        return made
 
     def cholesky(self) -> Operator:
         """The Cholesky factor L of a block-diagonal operator X: L L* = X, lower triangular in every block. O(n).
@@ -265,9 +265,8 @@ class Operator(ABC):
         >>> (M.cholesky() * M.cholesky().T - M).is_zero()
         True
         """
-        from soacraft.algebra.expressions import rules
-
-        return rules.cholesky(self)
+        made: Operator = questions.cholesky(self)
+        return made
 
     def diff(self, body: Any, dof: Any = 0) -> Operator:
         """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19); for a
@@ -279,21 +278,18 @@ class Operator(ABC):
         In the tangent sense: along `graph.integrate(q, t e)` for the unit velocity e of that dof. So it is defined for
         nonholonomic hinges too, along the motions they allow; second derivatives need not commute.
         """
-        from soacraft.algebra.expressions import rules
-
-        return rules.diff(self, body, dof)
+        made: Operator = questions.diff(self, body, dof)
+        return made
 
     def dot(self) -> Operator:
         """The time derivative along the current velocity, as an operator."""
-        from soacraft.algebra.expressions import rules
-
-        return rules.dot(self)
+        made: Operator = questions.dot(self)
+        return made
 
     def along(self, body: Any = None, dof: Any = 0) -> Operator:
         """`diff`, or without a body `dot`, with the turning of the axes left out: the same in body axes."""
-        from soacraft.algebra.expressions import rules
-
-        return rules.along(self, body, dof)
+        made: Operator = questions.along(self, body, dof)
+        return made
 
     # -- numbers --------------------------------------------------------------------------------------------------
 
@@ -338,13 +334,9 @@ class Operator(ABC):
         """The product with columns and, within `measuring()`, what rounding may have made of it."""
         rng = measurer()
         if rng is None:
-            from soacraft.algebra.values.evaluate import columns_of
-
-            return columns_of(self, data), None
-        from soacraft.algebra.values.measure import Followed
-
+                return questions.columns_of(self, data), None
         given = x if isinstance(x, StackedVector) else StackedVector(self.spaces[1], data, True)
-        return Followed(rng)(self, data, given.rounding)
+        return questions.with_rounding(self, data, given.rounding, rng)
 
     def _columns_of(self, x: Any, cols: Space) -> tuple[Array, bool]:
         """Columns of the argument of a product, and True if it was a vector."""
@@ -371,28 +363,22 @@ class Operator(ABC):
     def __getitem__(self, index: Any) -> Row: ...
 
     def __getitem__(self, index: Any) -> Array | Row:
-        from soacraft.algebra.values.evaluate import Row, block
-
-        return block(self, *index) if isinstance(index, tuple) and len(index) == 2 else Row(self, index)
+        return questions.block(self, *index) if isinstance(index, tuple) and len(index) == 2 else Row(self, index)
 
     def _ipython_key_completions_(self) -> list[str]:
         return [] if self.rows is None else list(self.rows.labels)
 
     def array(self) -> Array:
         """The dense matrix, with the batch's leading axes. `explain()` says how it is computed."""
-        from soacraft.algebra.values.evaluate import array
-
         rows, cols = self.spaces
-        return cols.outward(rows.outward(array(self), -2), -1)
+        return cols.outward(rows.outward(questions.array(self), -2), -1)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self.array(), dtype=dtype)
 
     def trace(self) -> Any:
         """The sum of the diagonal entries, from the diagonal blocks."""
-        from soacraft.algebra.values.evaluate import trace
-
-        return trace(self)
+        return questions.trace(self)
 
     def log_det(self, dense: bool = False) -> Any:
         """log |det|, from structure: that of the mass matrix is the sum of log det D(k) (004 Eq. 53), that of phi is 0,
@@ -407,9 +393,7 @@ class Operator(ABC):
         >>> bool(abs(mass_matrix.log_det() - sc.dynamics.log_det_mass_matrix(mb, mb.q)) < 1e-12), float(phi.log_det())
         (True, 0.0)
         """
-        from soacraft.algebra.values.determinant import log_det
-
-        return log_det(self, dense)
+        return questions.log_det(self, dense)
 
     def det(self, dense: bool = False) -> Any:
         """The determinant, as `log_det` finds it, with its sign; refused where no double holds it.
@@ -419,9 +403,7 @@ class Operator(ABC):
         >>> float(phi.det()), float(E_phi.det()), float((I - 2 * E_phi).det())
         (1.0, 0.0, 1.0)
         """
-        from soacraft.algebra.values.determinant import det
-
-        return det(self, dense)
+        return questions.det(self, dense)
 
     def properties(self) -> Properties:
         """Properties: square, block-diagonal, triangular along the tree, nilpotent, invertible, symmetric, positive
@@ -437,23 +419,17 @@ class Operator(ABC):
         >>> p.nilpotent, p.invertible, p.why["nilpotent"]
         (True, False, 'no path of its blocks comes back to a node: its power 7 is zero')
         """
-        from soacraft.algebra.values.properties import properties
-
-        return properties(self)
+        return questions.properties(self)
 
     def by_branch(self) -> dict[tuple[int, int], Array]:
         """Dense blocks by (row branch, column branch) of the tree of serial segments (004 Eq. 61-63)."""
-        from soacraft.algebra.values.evaluate import by_branch
-
-        return by_branch(self)
+        return questions.by_branch(self)
 
     def is_zero(self, tolerance: float = 1e-9) -> bool:
         """True if it vanishes, row by row and column by column, relative to the terms it is the sum of: the answer does
         not depend on the units of length, mass and time (see `soacraft.algebra.values.measure`).
         """
-        from soacraft.algebra.values.measure import relative_norm
-
-        return bool(relative_norm(self, enough=tolerance) <= tolerance)
+        return bool(questions.relative_norm(self, enough=tolerance) <= tolerance)
 
     def is_identity(self, tolerance: float = 1e-9) -> bool:
         """True if `self - I` vanishes, as `is_zero` judges it."""
@@ -482,9 +458,7 @@ class Operator(ABC):
         >>> bool(abs(tau.norm()**2 - (tau.T * tau).trace()) < 1e-9)
         True
         """
-        from soacraft.algebra.values.norms import norm
-
-        return norm(self, kind)
+        return questions.norm(self, kind)
 
     def at(self, **state: Any) -> Operator:
         """Expression bound to a snapshot: `expr.at(q=..., v=...)`; a leading batch axis gives a batch."""
@@ -536,9 +510,8 @@ class Operator(ABC):
 
     def compile(self) -> Compiled:
         """A function `f(q, v=None, *vectors)` of the expression, for many states: see `ops.programs.compile`."""
-        from soacraft.algebra.expressions import rules
-
-        return rules.compiled(self)
+        function: Compiled = questions.compiled(self)
+        return function
 
     def simplify(self, seconds: float = 2.0) -> Operator:
         """The cheapest expression of the same value that is known: see `soacraft.simplify`.
@@ -548,30 +521,23 @@ class Operator(ABC):
         >>> ((I - H * psi * K) * H * phi).simplify()
         H*psi : hinge[7] <- body[42]
         """
-        from soacraft.algebra.expressions import rules
-
-        return rules.simplify(self, seconds)
+        made: Operator = questions.simplify(self, seconds)
+        return made
 
     # -- looking --------------------------------------------------------------------------------------------------
 
     @property
     def tags(self) -> frozenset[str]:
         """Claimed properties: symmetric, block_diagonal, positive_definite, positive_semidefinite."""
-        from soacraft.algebra.values.evaluate import tags
-
-        return tags(self)
+        return questions.tags(self)
 
     def text(self) -> str:
         """Python that reads back."""
-        from soacraft.algebra.descriptions.printing import text
-
-        return text(self)
+        return questions.text(self)
 
     def latex(self) -> str:
         """The expression as the paper prints it."""
-        from soacraft.algebra.descriptions.printing import latex
-
-        return latex(self)
+        return questions.latex(self)
 
     def explain(self, loops: bool = False) -> Explanation:
         """Sweeps that a product, a block and the dense matrix will run, and their costs. Computes no number.
@@ -585,17 +551,13 @@ class Operator(ABC):
         for k = n...1:
             V(k) = phi*(k+1,k) V(k+1) + H*(k) v(k)
         """
-        from soacraft.algebra.descriptions.explain import explain
-
-        return explain(self, loops)
+        return questions.explain(self, loops)
 
     def cost(self) -> Cost:
         """Block products of a product with a vector, a block and the dense matrix, as functions of n, depth and
         branches: `(H * phi * M * phi.T * H.T).cost()` is 5n. Computes nothing.
         """
-        from soacraft.algebra.descriptions.cost import cost
-
-        return cost(self)
+        return questions.cost(self)
 
     def __repr__(self) -> str:
         spaces = "" if self.rows is None else f" : {self.rows} <- {self.cols}"
@@ -606,9 +568,7 @@ class Operator(ABC):
 
     @says_why
     def _repr_html_(self) -> str:
-        from soacraft.algebra.descriptions.cards import expression_card
-
-        return expression_card(self)
+        return card_of(self)
 
 
 class Leaf(Operator):

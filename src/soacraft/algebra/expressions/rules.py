@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.expressions.compiled import Compiled
-from soacraft.algebra.expressions.dispatch import no_rule
+from soacraft.algebra.expressions import questions
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Product, Scaled, Transpose, product
 from soacraft.algebra.expressions.operator import Leaf, Operator
 
@@ -150,70 +149,4 @@ def regular(x: Operator) -> tuple[bool, str] | None:
     return next((found for rule in regular_rules if (found := rule(x)) is not None), None)
 
 
-# -- what the layers above compute: each registers its function of `Operator` -------------------------------------
-
-
-@singledispatch
-def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
-    """The operator Y of a Lyapunov equation."""
-    raise no_rule("lyapunov", E)
-
-
-@singledispatch
-def remainder(E: Operator, X: Operator, other: Operator) -> Operator:
-    """The remainder of A* X B on a tree."""
-    raise no_rule("remainder", E)
-
-
-@singledispatch
-def diag_of(x: Operator) -> Operator:
-    """The block diagonal."""
-    raise no_rule("diag_of", x)
-
-
-@singledispatch
-def sqrt(x: Operator) -> Operator:
-    """The symmetric square root of a block-diagonal operator."""
-    raise no_rule("sqrt", x)
-
-
-@singledispatch
-def cholesky(x: Operator) -> Operator:
-    """The Cholesky factor of a block-diagonal operator."""
-    raise no_rule("cholesky", x)
-
-
-@singledispatch
-def diff(x: Operator, body: Any, dof: Any) -> Operator:
-    """The derivative along a dof of the hinge of a body."""
-    raise no_rule("diff", x)
-
-
-@singledispatch
-def dot(x: Operator) -> Operator:
-    """The derivative along the current velocity."""
-    raise no_rule("dot", x)
-
-
-@singledispatch
-def along(x: Operator, body: Any, dof: Any) -> Operator:
-    """Derivative (`diff`, or `dot` without a body) with the turning of the axes left out."""
-    raise no_rule("along", x)
-
-
-@singledispatch
-def recursion(x: Operator) -> Any:
-    """A product with a vector, written as loops over the nodes."""
-    raise no_rule("explain(loops=True)", x)
-
-
-@singledispatch
-def compiled(x: Operator) -> Compiled:
-    """The expression as a function of the state."""
-    raise no_rule("compile", x)
-
-
-@singledispatch
-def simplify(x: Operator, seconds: float = 2.0) -> Operator:
-    """A cheaper expression of the same value; x itself where none is known."""
-    return x
+questions.known_inverse.register(Operator, inverse)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from soacraft import markup
 from soacraft.algebra.spaces.block_colours import drawn_blocks
-from soacraft.cards import card
-
-if TYPE_CHECKING:
-    from soacraft.algebra.spaces.vectors import StackedVector
+from soacraft.algebra.spaces.vectors import StackedVector
+from soacraft.cards import card, card_of
 
 
+@card_of.register
 def vector_card(vector: StackedVector) -> str:
     """The numbers of a stacked vector, block by block."""
     space, head = vector.space, repr(vector).partition("\n")[0]

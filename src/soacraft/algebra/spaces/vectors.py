@@ -11,7 +11,7 @@ import numpy.typing as npt
 from soacraft.algebra.spaces.rounding import measurer, noise
 from soacraft.algebra.spaces.selection import chosen, entries, is_several
 from soacraft.algebra.spaces.space import Space, finite_numbers, numbers, real
-from soacraft.cards import says_why
+from soacraft.cards import card_of, says_why
 from soacraft.errors import SpaceError
 from soacraft.order import Order
 from soacraft.results import finite_or_refused
@@ -157,9 +157,7 @@ class StackedVector:
 
     @says_why
     def _repr_html_(self) -> str:
-        from soacraft.algebra.spaces.vector_card import vector_card
-
-        return vector_card(self)
+        return card_of(self)
 
     def _meet(self, other: Any, do: Callable[[Any, Any], Any]) -> StackedVector:
         if isinstance(other, StackedVector):

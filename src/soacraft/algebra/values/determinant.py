@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.expressions import rules
+from soacraft.algebra.expressions import questions, rules
 from soacraft.algebra.expressions.instant import at_one_instant
 from soacraft.algebra.expressions.nodes import Inverse, Power, Product, Scaled, Transpose
 from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
@@ -168,10 +168,14 @@ def _triangular(x: Operator) -> Determinant | None:
         return None
     if not np.diagonal(flags).any():
         return Determinant(*ZERO, "nilpotent")
-    return _of_blocks(rules.diag_of(x), "block-triangular: product over the diagonal blocks")
+    return _of_blocks(questions.diag_of(x), "block-triangular: product over the diagonal blocks")
 
 
 def is_triangular(flags: Flags) -> bool:
     """True if an order of the nodes makes it triangular: no two nodes reach each other."""
     far = closure(flags)
     return not (far & far.T & ~np.eye(len(far), dtype=np.bool_)).any()
+
+
+questions.det.register(Operator, det)
+questions.log_det.register(Operator, log_det)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.expressions import rules
+from soacraft.algebra.expressions import questions, rules
 from soacraft.algebra.expressions.dispatch import no_rule
 from soacraft.algebra.expressions.instant import at_one_instant
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.expressions.questions import tags
 from soacraft.algebra.spaces.regular import inverse, is_regular
-from soacraft.algebra.spaces.selection import chosen, is_several
+from soacraft.algebra.spaces.selection import is_several
 from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.values.submatrix import submatrix
 from soacraft.errors import SingularError, SpaceError
@@ -26,27 +27,6 @@ Array = npt.NDArray[np.float64]
 
 #: A product of more factors is not taken apart for one block, which would nest a call for each.
 LONG = 50
-
-
-class Row:
-    """One block row of an expression, or several, so that `phi[o][p]` reads as printed."""
-
-    def __init__(self, expr: Operator, i: Any) -> None:
-        rows = expr.spaces[0]
-        self.expr, self.i = expr, i
-        self.numbers = chosen(rows, i)
-
-    def __getitem__(self, j: Any) -> Array:
-        return block(self.expr, self.i, j)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self.expr.spaces[1].labels)
-
-    def __repr__(self) -> str:
-        labels = self.expr.spaces[0].labels
-        if not is_several(self.i):
-            return f"block row {labels[self.numbers[0]]!r} of {self.expr.text()}"
-        return f"block rows {', '.join(repr(labels[k]) for k in self.numbers)} of {self.expr.text()}"
 
 
 @at_one_instant
@@ -282,8 +262,8 @@ def _in_order(space: Space, branch: Sequence[int]) -> Sequence[int]:
     return branch if space.numbering is None else [k for k in space.order if k in branch]
 
 
-@singledispatch
-def tags(expr: Operator) -> frozenset[str]:
+@tags.register
+def _(expr: Operator) -> frozenset[str]:
     """Tags that follow from the claims of the leaves."""
     return _on_diagonal(expr)
 
@@ -334,3 +314,10 @@ def _palindrome(expr: Product) -> bool:
     if len(f) % 2 == 0 or "symmetric" not in f[half].tags:
         return False
     return all(a.T.key() == b.key() for a, b in zip(f[:half], reversed(f[half + 1 :]), strict=True))
+
+
+questions.array.register(Operator, array)
+questions.block.register(Operator, block)
+questions.by_branch.register(Operator, by_branch)
+questions.columns_of.register(Operator, columns_of)
+questions.trace.register(Operator, trace)

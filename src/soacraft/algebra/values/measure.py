@@ -17,6 +17,7 @@ from functools import reduce, singledispatch
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.expressions import questions
 from soacraft.algebra.expressions.instant import at_one_instant
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.expressions.operator import Leaf, Operator
@@ -350,3 +351,12 @@ def _kernel(expr: Operator) -> Operator | None:
         kernel = _kernel(expr.arg)
         return None if kernel is None else kernel.T
     return expr.kernel if isinstance(expr, Leaf) else None
+
+
+def _with_rounding(expr: Operator, x: Array, rounding: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The product with columns, and what rounding may have made of it."""
+    return Followed(rng)(expr, x, rounding)
+
+
+questions.relative_norm.register(Operator, relative_norm)
+questions.with_rounding.register(Operator, _with_rounding)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.expressions import questions
 from soacraft.algebra.expressions.instant import at_one_instant
 from soacraft.algebra.expressions.operator import DIAGONAL, Operator
 from soacraft.algebra.expressions.rules import structured
@@ -59,3 +60,6 @@ def _over(do: Any, parts: list[Array]) -> Array:
     for x in parts:
         found = do(found, x)
     return np.asarray(found)
+
+
+questions.norm.register(Operator, norm)

@@ -8,15 +8,13 @@ decides; where the numbers happen to have the property the reason says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft import markup
-from soacraft.algebra.expressions import rules
+from soacraft.algebra.answers.properties import Properties
+from soacraft.algebra.expressions import questions, rules
 from soacraft.algebra.expressions.instant import at_one_instant
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Transpose
 from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
@@ -26,7 +24,6 @@ from soacraft.algebra.values.determinant import is_triangular, narrowest
 from soacraft.algebra.values.evaluate import array
 from soacraft.algebra.values.measure import sizes
 from soacraft.algebra.values.support import MOST, Flags, closure, support
-from soacraft.cards import card
 from soacraft.errors import SingularError, SpaceError, StructureError
 
 Array = npt.NDArray[np.float64]
@@ -34,40 +31,6 @@ Answer = tuple[bool | None, str]
 
 #: Entries on a side of what is looked at in numbers; a gap above this part of what went into an entry is no rounding.
 LOOKED_AT, GAP = 500, 1e-9
-
-
-@dataclass(frozen=True)
-class Properties:
-    """True, False, or None where it is not known; `why` has the reason of each."""
-
-    expression: str
-    square: bool | None
-    block_diagonal: bool | None
-    triangular: bool | None
-    """Triangularity in the order of the tree: only blocks (ancestor, body), or only blocks (body, ancestor), and the
-    diagonal."""
-    nilpotent: bool | None
-    invertible: bool | None
-    """False for a singular one."""
-    symmetric: bool | None
-    definite: bool | None
-    """Symmetric and positive definite."""
-    semidefinite: bool | None
-    """Symmetric and positive semi-definite."""
-    why: Mapping[str, str]
-
-    def _rows(self) -> list[tuple[str, str, str]]:
-        names = [f.name for f in fields(self) if f.name in self.why]
-        told = {True: "yes", False: "no", None: "not known"}
-        return [(name.replace("_", " "), told[getattr(self, name)], self.why[name]) for name in names]
-
-    def __repr__(self) -> str:
-        lines = [f"  {name:<14}  {value:<9}  {why}" for name, value, why in self._rows()]
-        return "\n".join([f"properties of {self.expression}", *lines])
-
-    def _repr_html_(self) -> str:
-        head = markup.Html(f"properties of {markup.code(self.expression)}")
-        return card(head, markup.table(["property", "", "because"], self._rows()))
 
 
 @at_one_instant
@@ -215,7 +178,7 @@ class Look:
     def _by_blocks(self) -> Answer:
         """Answer for a block-triangular expression: every diagonal block must be regular."""
         try:
-            blocks = rules.diag_of(self.expr).blocks().diagonal()
+            blocks = questions.diag_of(self.expr).blocks().diagonal()
         except (SingularError, StructureError) as error:
             return None, str(error)
         kind = "block-diagonal" if self.expr.pattern() == DIAGONAL else "block-triangular"
@@ -335,3 +298,6 @@ def _invertible(x: Operator) -> Answer:
     if "positive_definite" in x.tags:
         return True, "it is positive definite"
     return None, "structure does not say whether it has an inverse"
+
+
+questions.properties.register(Operator, properties)

@@ -189,6 +189,7 @@ class _Search:
         the unit of f says when it has converged. A constant part costs digits: of f only eps |f| is resolved, so with
         r = eps |f| / s differences have the step r^(1/3), whose slopes err by r^(2/3), and ends are not sharper.
         """
+        # scipy.optimize takes long to load
         from scipy.optimize import minimize
 
         first, size = self.first, self._change_per_unit(low, high)
@@ -244,6 +245,7 @@ class _Search:
     def _least_squares(self, low: Array, high: Array, most: int) -> tuple[Array, str, bool]:
         """The least sum of squares: by scipy's trust region, which judges by the sum, then by Gauss-Newton, which
         judges by its changes. Rows that stand still hide them from the first one."""
+        # scipy.optimize takes long to load
         from scipy.optimize import least_squares
 
         size = float(np.max(np.abs(self.first), initial=0.0)) or 1.0
@@ -313,6 +315,7 @@ class _Search:
 
 def _step(J: Array, r: Array, low: Array, high: Array) -> Array:
     """The step within bounds with the least |r + J p|; columns of J of any size count alike."""
+    # scipy.optimize takes long to load
     from scipy.optimize import lsq_linear
 
     size = np.linalg.norm(J, axis=0)

@@ -34,6 +34,7 @@ class ModelFacts:
 
 def folder() -> Traversable:
     """Folder of the models."""
+    # takes long to load, and only this needs it
     from importlib.resources import files
 
     return files(__package__)
@@ -42,6 +43,7 @@ def folder() -> Traversable:
 @cache
 def index() -> dict[str, ModelFacts]:
     """The facts of the library's models, by name."""
+    # takes long to load, and only this needs it
     import msgspec
 
     models = msgspec.json.decode(folder().joinpath("index.json").read_bytes(), type=list[ModelFacts])
@@ -54,6 +56,7 @@ def read(name: str) -> Multibody:
     >>> read("panda").nv
     7
     """
+    # reading and writing files takes long to load
     from soacraft.files.native import from_json
 
     return from_json(folder().joinpath(f"{name}.json").read_bytes(), f"library model {name!r}")

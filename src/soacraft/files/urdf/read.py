@@ -56,6 +56,7 @@ def read_urdf(
     built = build(r, topology(r, robot), robot, hinge, merge_fixed)
     finish(built)
     if (path.parent / "robot.yaml").is_file():
+        # each format loads its own reader or writer
         from soacraft.files.urdf.robot_yaml import read_robot_yaml
 
         read_robot_yaml(built, path.parent / "robot.yaml")

@@ -17,6 +17,7 @@ import numpy as np
 from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import dH_of
 from soacraft.model.modal.data import ModalNode
+from soacraft.model.modal.deformation import Pi_on, pose_on
 from soacraft.model.modal.inertia import mass_derivatives
 from soacraft.model.modal.node_derivatives import node_rates
 from soacraft.spatial.checks import Array
@@ -97,8 +98,6 @@ def _hinge_map_rates(c: Configuration, w: Array) -> list[Array]:
 
 def pick_off_rate(c: Configuration, node: Any, k: int, w: Array) -> Array:
     """Derivative of the pick-off of a node of flexible body k, [phi(k,O); Pi*], along w, (..., 6 + n, 6)."""
-    from soacraft.model.modal.deformation import Pi_on, pose_on
-
     flex = c.flex
     assert flex is not None
     eta, rate = flex.eta(k), flex.rates(w, k)

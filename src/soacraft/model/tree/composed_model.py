@@ -35,6 +35,13 @@ class ComposedModel(Lookup, Drawn, Stated, FrameMotion):
     `AttachedModel` adds the parts other than the tree, `Multibody` the edits of the tree.
     """
 
+    _name: str
+    _gravity: Array
+    _tree: BodyTree
+    _attachments: Attachments
+    _state: CurrentState
+    _edits: Edits[Layout]
+
     def __init__(self, name: str = "model", gravity: npt.ArrayLike = STANDARD_GRAVITY) -> None:
         if not isinstance(name, str) or not name.strip():
             raise ModelError(f"the name of a model must be a non-empty string, got {name!r}.")
@@ -43,7 +50,7 @@ class ComposedModel(Lookup, Drawn, Stated, FrameMotion):
         self._tree = BodyTree(Root(self))
         self._attachments = Attachments(self)
         self._state = CurrentState(self)
-        self._edits: Edits[Layout] = Edits(self._state)
+        self._edits = Edits(self._state)
 
     @property
     def name(self) -> str:

@@ -16,19 +16,21 @@ of expression in `deltas`, that of the operators of the papers in `rates`. Deriv
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from soacraft.algebra.expressions.nodes import Sum
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
+from soacraft.ops.derivatives import questions
 from soacraft.ops.derivatives.deltas import delta
 from soacraft.ops.derivatives.directions import Direction, direction_of
 from soacraft.ops.derivatives.dual import Delta, Derivative
 from soacraft.ops.derivatives.gauges import Gauge, Gauges, gauges
 from soacraft.ops.derivatives.leaves import Step, ZeroLeaf
 from soacraft.ops.derivatives.rates import Rates, Term, minus, plus, times
-from soacraft.ops.namespace import operators_of
+from soacraft.ops.named import named_of
 
 
 class Derivation:
@@ -179,7 +181,7 @@ def along(expr: Operator, body: Any = None, dof: Any = 0) -> Operator:
 def differentiated(expr: Operator, step: Step, turning: bool = True) -> Operator:
     """The derivative of an expression along a direction of its operators, with or without the turning of the axes."""
     binding: Any = next(expr.leaves()).binding
-    d = Derivation(direction_of(operators_of(binding), *step))
+    d = Derivation(direction_of(named_of(binding), *step))
     if turning:
         return d.full(expr)
     found = d.delta(expr)
@@ -199,5 +201,13 @@ def direction_along(expr: Operator, body: Any = None, dof: Any = 0) -> Direction
     binding = next(iter(bindings.values()))
     if not isinstance(binding, (GraphBinding, SKOBinding)):
         raise SpaceError(f"{expr.text()} maps between two models and has no derivative; differentiate in each of them.")
-    return direction_of(operators_of(binding), body, dof)
+    return direction_of(named_of(binding), body, dof)
 
+
+def _change_along(u: Direction) -> Callable[[Operator], Term]:
+    """Function that differentiates along a direction, the turning of the axes left out."""
+    return Derivation(u).delta
+
+
+questions.change_along.register(Direction, _change_along)
+questions.differentiated.register(Operator, differentiated)

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,9 @@ from soacraft.model.flat.realize import times
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import find_step
 from soacraft.ops.binding import GraphBinding
-
-if TYPE_CHECKING:
-    from soacraft.ops.derivatives.leaves import SensitivityLeaf
-    from soacraft.ops.namespace import Operators
+from soacraft.ops.derivatives import questions
+from soacraft.ops.leaves import BlockLeaf
+from soacraft.ops.named import Named
 
 Array = npt.NDArray[np.float64]
 
@@ -138,7 +137,7 @@ def _refuse_third(order: int) -> None:
 class Direction:
     """Direction of a derivative: dof `dof` of the hinge of a body, or with None the current velocity."""
 
-    def __init__(self, ops: Operators, body: str | None, dof: int = 0) -> None:
+    def __init__(self, ops: Named, body: str | None, dof: int = 0) -> None:
         self.ops, self.body, self.dof = ops, body, dof
         self.binding: Any = ops.binding
         self.rates: Any = None  # the derivatives of the named operators, made with the first expression
@@ -186,17 +185,14 @@ class Direction:
         """The nodes whose hinges move."""
         return self.source.nodes(self.binding)
 
-    def leaf(self, kind: str, *nodes: str) -> SensitivityLeaf:
+    def leaf(self, kind: str, *nodes: str) -> BlockLeaf:
         """X, W, dH of this direction, W_nd of nodes."""
-        from soacraft.ops.derivatives.leaves import make
-
-        return make(self.binding, kind, (self.step,), nodes)
+        found: BlockLeaf = questions.sensitivity(self.binding, kind, (self.step,), nodes)
+        return found
 
     def rates_of(self, whole: Any) -> Any:
         """The derivatives of the named operators along it."""
-        from soacraft.ops.derivatives.rates import Rates
-
-        return Rates(self, whole)
+        return questions.rates(self, whole)
 
     @cached_property
     def X(self) -> Operator:
@@ -211,7 +207,7 @@ class Direction:
     @cached_property
     def dH(self) -> Operator | None:
         """Derivative of the hinge maps, None where they are constant."""
-        found = self.leaf("dH")
+        found: Any = self.leaf("dH")  # it has terms
         return found if found.terms else None
 
     @cached_property
@@ -221,14 +217,15 @@ class Direction:
         return self.ops.E_phi * self.X if any(parents[k] >= 0 for k in self.nodes) else None
 
 
-def _again(kind: type[Direction], ops: Operators, body: str | None, dof: int) -> Direction:
+def _again(kind: type[Direction], ops: Named, body: str | None, dof: int) -> Direction:
     """The direction that was copied, of the operators copied with it; always the same object."""
     if (body, dof) not in ops.directions:
         ops.directions[body, dof] = kind(ops, body, dof)
-    return ops.directions[body, dof]
+    found: Direction = ops.directions[body, dof]
+    return found
 
 
-def direction_of(ops: Operators, body: Any = None, dof: Any = 0) -> Direction:
+def direction_of(ops: Named, body: Any = None, dof: Any = 0) -> Direction:
     """The direction of dof `dof` (its number or its name) of the hinge of a body; without a body, of the velocity.
 
     The name of the hinge, or of the dof itself, will do for the body, and so does its number, as in `phi[0, 2]`.
@@ -236,18 +233,21 @@ def direction_of(ops: Operators, body: Any = None, dof: Any = 0) -> Direction:
     binding = ops.binding
     if isinstance(body, (int, np.integer)) and not isinstance(body, bool):
         body = ops.hinge.labels[ops.hinge.index(body)]
+    found: Direction
     if not isinstance(binding, GraphBinding):
-        found: Direction = binding.direction(ops, body, dof)
+        found = binding.direction(ops, body, dof)
         return found
     binding.owner.check()
     if body is None:
-        return ops.direction(None, 0)
+        found = ops.direction(None, 0)
+        return found
     graph = binding.graph
     found_body, number = find_step(graph, body)
     if number is not None and dof != 0:
         raise ModelError(f"{body!r} is a dof already; there is no dof {dof!r:.60} of it. Give the body and the dof.")
     k = graph.layout.index[found_body]
-    return ops.direction(found_body.name, dof_number(graph, k, dof) if number is None else number)
+    found = ops.direction(found_body.name, dof_number(graph, k, dof) if number is None else number)
+    return found
 
 
 def dof_number(graph: Graph, k: int, dof: Any) -> int:

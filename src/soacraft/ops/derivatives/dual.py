@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property, singledispatch
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.answers.explanation import Step
 from soacraft.algebra.descriptions import cost, explain
 from soacraft.algebra.descriptions.printing import before_dot
 from soacraft.algebra.expressions.dispatch import no_rule
 from soacraft.algebra.expressions.nodes import Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.expressions.operator import Leaf, Operator, Pattern
 from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.ops.derivatives import questions
+from soacraft.ops.derivatives.deriving import Deriving
 from soacraft.ops.leaves import PropagatorLeaf
-from soacraft.ops.namespace import operators_of
+from soacraft.ops.named import named_of
 from soacraft.recursions._backend import PackedBlocks
-
-if TYPE_CHECKING:
-    from soacraft.ops.derivatives.diff import Derivation
 
 Array = npt.NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class Steps(Machine):
     """
 
     def __init__(self, why: str) -> None:
-        self.why, self.steps, self.runs, self.kept = why, list[explain.Step](), list[Operator](), 0
+        self.why, self.steps, self.runs, self.kept = why, list[Step](), list[Operator](), 0
 
     def times(self, x: Operator, T: bool, *ys: Any) -> tuple[Any, ...]:
         vectors = sum(y is not None for y in ys)
@@ -101,7 +101,7 @@ class Steps(Machine):
             name = x.called if isinstance(x, Derivative) else x.text()
             if T:
                 name = f"{name if isinstance(x, (Leaf, Derivative)) else f'({name})'}.T"
-            self.steps.append(explain.Step("sparse", name, "O(n)", self.why or "blocks kept for the state"))
+            self.steps.append(Step("sparse", name, "O(n)", self.why or "blocks kept for the state"))
         return True
 
     def add(self, x: Any, y: Any, c: float = 1.0) -> Any:
@@ -118,7 +118,7 @@ def packed(blocks: Blocks) -> Callable[[Array, bool], Array]:
 class Push:
     """y, dy -> F y, F dy + dF y through an expression; `keep` says whether F y is wanted."""
 
-    def __init__(self, d: Derivation, machine: Machine) -> None:
+    def __init__(self, d: Deriving, machine: Machine) -> None:
         self.d, self.m = d, machine
 
     def __call__(self, x: Operator, T: bool, y: Any, dy: Any, keep: bool = True) -> tuple[Any, Any]:
@@ -215,7 +215,7 @@ def _(x: PropagatorLeaf, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tu
     whole = x
     reached = moved
     if x.what.tilde:
-        whole = getattr(operators_of(x.binding), x.what.name.removesuffix("_tilde"))
+        whole = getattr(named_of(x.binding), x.what.name.removesuffix("_tilde"))
         reached = m.add(moved, y)
         dy = m.times(x.kernel, T, dy)[0]
     dy = m.add(dy, m.change(dE, T, reached))
@@ -227,7 +227,7 @@ class Derivative(Sum):
 
     turning = True  # whether the turning of the axes is in it
 
-    def __init__(self, d: Derivation, of: Operator, terms: tuple[Operator, ...]) -> None:
+    def __init__(self, d: Deriving, of: Operator, terms: tuple[Operator, ...]) -> None:
         super().__init__(terms)
         self.d, self.of = d, of
         self.claims = frozenset({"symmetric"} & of.tags)
@@ -253,12 +253,11 @@ class Derivative(Sum):
 
     def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
         """The derivative of the same expression bound elsewhere; for other changes the sum of the terms."""
-        from soacraft.ops.derivatives.diff import differentiated
-
         old = list(self.of.leaves())
         new = [change(leaf) for leaf in old]
         if all(isinstance(a, Leaf) and a.name == b.name for a, b in zip(new, old, strict=True)):
-            return differentiated(self.of.with_leaves(change), self.d.u.step, self.turning)
+            made: Operator = questions.differentiated(self.of.with_leaves(change), self.d.u.step, self.turning)
+            return made
         return super().with_leaves(change)
 
     @cached_property
@@ -310,10 +309,10 @@ class Delta(Derivative):
 
 
 @explain.steps.register
-def _(expr: Derivative, transposed: bool, why: str) -> list[explain.Step]:
+def _(expr: Derivative, transposed: bool, why: str) -> list[Step]:
     if expr.pattern() is not None:
         name = expr.called + (".T" if transposed else "")
-        return [explain.Step("sparse", name, "O(n)", why or "blocks kept for the state")]
+        return [Step("sparse", name, "O(n)", why or "blocks kept for the state")]
     return expr.listed(transposed, why).steps
 
 

@@ -24,7 +24,7 @@ from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.ops.derivatives.directions import Direction, Source, direction_of
 from soacraft.ops.derivatives.rates import Rates, Term
 from soacraft.ops.derivatives.sko import KINDS, WORDS, BlockRateLeaf, Entries, SKODirection, SKORates
-from soacraft.ops.namespace import operators_of
+from soacraft.ops.named import named_of
 from soacraft.spatial.checks import Array
 
 
@@ -148,7 +148,7 @@ class FlexibleRateLeaf(BlockRateLeaf):
         return self.u.pick_off(self.nodes) if self.kind == "dB" else self.u.blocks(self.kind)
 
     def bound_to(self, binding: Binding) -> Leaf:
-        ops = operators_of(binding)  # type: ignore[arg-type]
+        ops = named_of(binding)  # type: ignore[arg-type]
         nodes = ops.binding.nodes(list(self.nodes)) if self.nodes else ()
         found: Leaf = direction_of(ops, *self.u.step).leaf(self.kind, *nodes)
         return found

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.descriptions.printing import before_dot
 from soacraft.algebra.expressions.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
 from soacraft.algebra.spaces.blocks import Blocks
 from soacraft.model.flat.axes import check_axes, velocity_map
@@ -24,9 +25,10 @@ from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import derivative_of_H_T_of
 from soacraft.model.states.kinematics import modal_block, pose_of_frame
 from soacraft.ops.binding import GraphBinding
+from soacraft.ops.derivatives import questions
 from soacraft.ops.derivatives.directions import AnchorMotion, Direction, Source, Unit, direction_of
 from soacraft.ops.leaves import BlockLeaf, DerivedLeaf
-from soacraft.ops.namespace import operators_of
+from soacraft.ops.named import named_of
 from soacraft.spatial.rotations import skew
 from soacraft.spatial.transforms import crf
 
@@ -56,7 +58,7 @@ class SensitivityLeaf(BlockLeaf):
         self.claims = frozenset({"block_diagonal"} if self.rows == self.cols else ())
 
     def _names(self) -> tuple[str, str]:
-        ops = operators_of(self.binding)
+        ops = named_of(self.binding)
         first, *more = (ops.direction(*step) for step in self.path)
         listed = [repr(list(self.nodes))] if self.nodes else []
         name = self.kind if first.body is not None or self.kind == "B_hat" else f"{self.kind}_v"
@@ -94,12 +96,13 @@ class SensitivityLeaf(BlockLeaf):
     # -- relatives ------------------------------------------------------------------------------------------------
 
     def bound_to(self, binding: Binding) -> Leaf:
-        ops = operators_of(binding)  # type: ignore[arg-type]
+        ops = named_of(binding)  # type: ignore[arg-type]
         first, *more = (direction_of(ops, *step) for step in self.path)
-        found = first.leaf(self.kind, *(ops.binding.nodes(list(self.nodes)) if self.nodes else ()))
+        found: Any = first.leaf(self.kind, *(ops.binding.nodes(list(self.nodes)) if self.nodes else ()))
         for u in more:
             found = found.extended(u)
-        return found
+        leaf: Leaf = found
+        return leaf
 
     def extended(self, u: Direction) -> SensitivityLeaf:
         """Leaf of one derivative more."""
@@ -116,7 +119,7 @@ class TwistLeaf(SensitivityLeaf):
     terms: list[tuple[Operator, Source]]
 
     def start(self) -> list[tuple[Operator, Source]]:
-        s = operators_of(self.binding)
+        s = named_of(self.binding)
         source = s.direction(*self.path[0]).source
         if self.kind == "X":
             return [(s.H.T, source)]
@@ -164,7 +167,7 @@ class TwistLeaf(SensitivityLeaf):
 
     def _of_nodes(self, at: dict[int, Array]) -> Entries:
         """The turning of the bodies of nodes, and what modes turn a node by on its body."""
-        state, source = self.binding.state, operators_of(self.binding).direction(*self.path[0]).source
+        state, source = self.binding.state, named_of(self.binding).direction(*self.path[0]).source
         flex, found = state.configuration.flex, Entries()
         for i, name in enumerate(self.nodes):
             frame = self.binding.graph.frame(name)
@@ -193,7 +196,7 @@ class HingeRateLeaf(SensitivityLeaf):
     terms: list[tuple[Source, ...]]
 
     def start(self) -> list[tuple[Source, ...]]:
-        return self._kept_terms([(operators_of(self.binding).direction(*self.path[0]).source,)])
+        return self._kept_terms([(named_of(self.binding).direction(*self.path[0]).source,)])
 
     def derived(self, u: Direction, delta: Delta) -> list[tuple[Source, ...]]:
         found: list[tuple[Source, ...]] = []
@@ -274,17 +277,15 @@ def momentum_cross(x: Array) -> Array:
 
 def make(binding: GraphBinding, kind: str, path: tuple[Step, ...], nodes: tuple[str, ...] = ()) -> SensitivityLeaf:
     """A leaf of the first direction of the path, differentiated along the others."""
-    from soacraft.ops.derivatives.diff import Derivation
-
-    known = operators_of(binding).sensitivities
+    known = named_of(binding).sensitivities
     key = (kind, path, nodes)
     if key not in known:
         leaf: Any = (HingeRateLeaf if kind == "dH" else TwistLeaf)(binding, kind, path, nodes)
         if len(path) == 1:
             leaf.terms = leaf.start()
         else:
-            u = operators_of(binding).direction(*path[-1])
-            leaf.terms = make(binding, kind, path[:-1], nodes).derived(u, Derivation(u).delta)
+            u = named_of(binding).direction(*path[-1])
+            leaf.terms = make(binding, kind, path[:-1], nodes).derived(u, questions.change_along(u))
         known[key] = leaf
     found: SensitivityLeaf = known[key]
     return found
@@ -294,8 +295,6 @@ class ZeroLeaf(DerivedLeaf):
     """The derivative of an expression that does not change: zero, in its spaces."""
 
     def __init__(self, expr: Operator) -> None:
-        from soacraft.algebra.descriptions.printing import before_dot
-
         super().__init__(expr)
         self.expr = expr
         self.rows, self.cols = expr.spaces
@@ -313,3 +312,6 @@ class ZeroLeaf(DerivedLeaf):
 
     def apply_T(self, x: Array) -> Array:
         return self.blocks().apply_T(x)
+
+
+questions.sensitivity.register(GraphBinding, make)

@@ -27,6 +27,7 @@ from soacraft.algebra.expressions.nodes import Inverse, Product, Scaled, Sum, pr
 from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.algebra.spaces.blocks import Blocks
 from soacraft.algebra.spaces.tree import Tree
+from soacraft.ops.derivatives import questions
 from soacraft.ops.derivatives.directions import Direction
 from soacraft.ops.derived import UP, LyapunovLeaf, diag_of
 from soacraft.ops.leaves import DerivedLeaf, tree_of
@@ -300,3 +301,6 @@ GAUGES = {
     "D": ("", ""),
     "Upsilon": ("v", "f"),
 }
+
+
+questions.rates.register(Direction, Rates)

@@ -17,12 +17,12 @@ import numpy as np
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.model.hinges import Pin
 from soacraft.ops.binding import GraphBinding
-from soacraft.ops.namespace import Operators
+from soacraft.ops.named import Named
 
-Side = Callable[[Operators, Any, Any], Operator]
+Side = Callable[[Named, Any, Any], Operator]
 #: Distance of a body frame from its axis that counts as none, as part of its distance from the hinge: rounding.
 ON_AXIS = 1e-15
-Condition = Callable[[Operators, Any, Any], bool]
+Condition = Callable[[Named, Any, Any], bool]
 
 
 @dataclass(frozen=True)
@@ -36,40 +36,40 @@ class SideRule:
     right: Side
 
 
-def _body(s: Operators, body: Any) -> Any:
+def _body(s: Named, body: Any) -> Any:
     assert isinstance(s.binding, GraphBinding)
     graph = s.binding.graph
     return graph.bodies[graph.index(body)]
 
 
-def one_dof(s: Operators, body: Any, dof: Any) -> bool:
+def one_dof(s: Named, body: Any, dof: Any) -> bool:
     """The hinge has a single dof."""
     return bool(_body(s, body).hinge.nv == 1)
 
 
-def constant_map(s: Operators, body: Any, dof: Any) -> bool:
+def constant_map(s: Named, body: Any, dof: Any) -> bool:
     """The hinge map is constant in body axes."""
     return bool(_body(s, body).hinge.constant_H)
 
 
-def on_base(s: Operators, body: Any, dof: Any) -> bool:
+def on_base(s: Named, body: Any, dof: Any) -> bool:
     """True for a body without an edge: its parent is the inertial frame or an anchor."""
     assert isinstance(s.binding, GraphBinding)
     graph = s.binding.graph
     return graph.layout.parents[graph.index(body)] < 0
 
 
-def in_body_axes(s: Operators, body: Any, dof: Any) -> bool:
+def in_body_axes(s: Named, body: Any, dof: Any) -> bool:
     """Body axes."""
     return s.binding.axes == "body"
 
 
-def in_inertial_axes(s: Operators, body: Any, dof: Any) -> bool:
+def in_inertial_axes(s: Named, body: Any, dof: Any) -> bool:
     """The papers' axes."""
     return s.binding.axes == "inertial"
 
 
-def papers_pin(s: Operators, body: Any, dof: Any) -> bool:
+def papers_pin(s: Named, body: Any, dof: Any) -> bool:
     """A pin with the body frame on its axis, as the paper assumes in Eq. 39-48; in body or inertial axes."""
     found = _body(s, body)
     if not isinstance(found.hinge, Pin) or s.binding.axes == "origin":
@@ -82,7 +82,7 @@ def off_axis(body: Any) -> float:
     return float(np.linalg.norm(np.cross(body.hinge.axis, body.outboard.translation)))
 
 
-def _mass_matrix(s: Operators) -> Operator:
+def _mass_matrix(s: Named) -> Operator:
     return s.H * s.phi * s.M * s.phi.T * s.H.T
 
 
@@ -112,12 +112,12 @@ SIDE_RULES: tuple[SideRule, ...] = (
 )  # fmt: skip
 
 
-def lam(s: Operators, body: Any, dof: Any = 0) -> Operator:
+def lam(s: Named, body: Any, dof: Any = 0) -> Operator:
     """lambda of a hinge of one dof: lambda - E_psi lambda E_psi* = X P + P X*   (000 Eq. 43, G6a). O(n)."""
     X = s.X(body, dof)
     return s.E_psi.lyapunov(X * s.P + s.P * X.T)
 
 
-def side_rules(s: Operators, body: Any, dof: Any = 0) -> list[SideRule]:
+def side_rules(s: Named, body: Any, dof: Any = 0) -> list[SideRule]:
     """The rules that hold for a dof of a body's hinge, in the axes of the operators."""
     return [rule for rule in SIDE_RULES if rule.condition(s, body, dof)]

@@ -25,7 +25,7 @@ from soacraft.model.flat.sko_functions import Rates as BlockChanges
 from soacraft.ops.derivatives.directions import Direction, Source
 from soacraft.ops.derivatives.rates import Rates, Term, lyapunov_rate, plus, symmetric_part, times
 from soacraft.ops.leaves import BlockLeaf
-from soacraft.ops.namespace import Operators, operators_of
+from soacraft.ops.named import Named, named_of
 
 Array = npt.NDArray[np.float64]
 Entries = dict[tuple[int, int], Array]
@@ -183,7 +183,7 @@ class BlockRateLeaf(BlockLeaf):
         return own | {(id(self.binding), self.u.source): partial(self.u.source.token, self.u.binding)}
 
     def bound_to(self, binding: Binding) -> Leaf:
-        u = operators_of(binding).binding.direction(operators_of(binding), *self.u.step)  # type: ignore[arg-type,union-attr]
+        u = named_of(binding).binding.direction(named_of(binding), *self.u.step)  # type: ignore[arg-type,union-attr]
         found: Leaf = u.leaf(self.kind)
         return found
 
@@ -213,7 +213,7 @@ class SKORates(Rates):
         return self._named(lyapunov_rate(s.E_psi, inner), "P")
 
 
-def sko_direction(ops: Operators, binding: Any, body: Any = None, dof: Any = 0) -> SKODirection:
+def sko_direction(ops: Named, binding: Any, body: Any = None, dof: Any = 0) -> SKODirection:
     """The direction of dof `dof` of a node, without a node of the velocity; always the same object."""
     m = binding.functions
     step: tuple[str | None, int] = (None, 0)

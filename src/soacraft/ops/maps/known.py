@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.ops.maps.graphs import AxesMap, SubGraphMap
 from soacraft.ops.maps.leaves import MapLeaf, ModelMap
-from soacraft.ops.namespace import Operators, operators_of
+from soacraft.ops.named import Named, named_of
 
 #: (name, source, left, right), as `ops.proofs.translate.SideRule`
 Rule = tuple[str, str, Operator, Operator | None]
@@ -18,7 +18,7 @@ def of_maps(leaf: Leaf) -> Iterator[Rule]:
     if not isinstance(leaf, MapLeaf):
         return
     m, source = leaf.numbers, leaf.source
-    a, b = operators_of(m.a), operators_of(m.b)
+    a, b = named_of(m.a), named_of(m.b)
     Xb, Xt = MapLeaf(m, "body"), MapLeaf(m, "hinge")
     same = m.a.hinge == m.b.hinge
     jacobian = b.phi.T * b.H.T if same else b.phi.T * b.H.T * Xt
@@ -39,7 +39,7 @@ def of_maps(leaf: Leaf) -> Iterator[Rule]:
 
 
 def _left_inverse(m: ModelMap, part: str, X: Leaf, isometry: bool) -> Iterator[Rule]:
-    I = operators_of(m.a).I.with_space(getattr(m.a, part))
+    I = named_of(m.a).I.with_space(getattr(m.a, part))
     left = X.T if isometry else MapLeaf(m, f"left_{part}") if _has_left(m, part) else None
     if left is not None:
         yield f"left inverse of {X.name}", X.source, left * X, I
@@ -50,7 +50,7 @@ def _has_left(m: ModelMap, part: str) -> bool:
 
 
 #: The definitions of 000 and 004 (`ops.proofs.definitions`), for the operators of a second model when they are met.
-_MEANINGS: dict[str, tuple[str, Callable[[Operators], list[tuple[Operator, Operator]]]]] = {
+_MEANINGS: dict[str, tuple[str, Callable[[Named], list[tuple[Operator, Operator]]]]] = {
     "phi": ("000 Eq. 9", lambda s: [(s.phi - s.phi * s.E_phi, s.I), (s.phi - s.E_phi * s.phi, s.I)]),
     "phi_tilde": ("004 Cor. 3.1", lambda s: [(s.phi_tilde, s.phi - s.I)]),
     "psi": ("004 Eq. 34", lambda s: [(s.psi - s.psi * s.E_psi, s.I), (s.psi - s.E_psi * s.psi, s.I)]),
@@ -70,5 +70,5 @@ _MEANINGS: dict[str, tuple[str, Callable[[Operators], list[tuple[Operator, Opera
 def of_second_model(leaf: Leaf) -> Iterator[Rule]:
     """The definition of a paper's operator of a model other than the one whose rules are ready."""
     source, meaning = _MEANINGS.get(leaf.name, ("", lambda s: []))
-    for left, right in meaning(operators_of(leaf.binding)):  # type: ignore[arg-type]
+    for left, right in meaning(named_of(leaf.binding)):  # type: ignore[arg-type]
         yield f"definition of {leaf.name} of {leaf.binding.owner}", source, left, right  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.descriptions.explain import Explanation, Step
+from soacraft.algebra.answers.explanation import Explanation, Step
 from soacraft.algebra.expressions.compiled import Compiled
 from soacraft.algebra.expressions.nodes import Inverse
 from soacraft.algebra.expressions.operator import Operator
@@ -154,6 +154,7 @@ class CompiledExpression(Compiled):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     (H * psi).compile().save(f"{folder}/H_psi.soacraft")
         """
+        # reading and writing files takes long to load
         from soacraft.files.core_file import core_path
         from soacraft.files.native import write_bytes
 

@@ -36,7 +36,7 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.ops.binding import Bound, GraphBinding
-from soacraft.ops.programs import derivatives  # noqa: F401  their kinds of expression are registered
+from soacraft.ops.programs import calls, derivatives  # noqa: F401  their kinds of expression are registered
 from soacraft.ops.programs.fields import Fields, NotLowered, field, numbers_of
 from soacraft.ops.programs.forms import form
 from soacraft.ops.programs.registers import Step
@@ -323,3 +323,9 @@ def product_call(expr: Operator, fallback: Callable[[Any], StackedVector]) -> Ca
         numbers, lowered.program, fallback, StackedVector.maker(expr.rows)
     )
     return call
+
+
+calls.block.register(Operator, block)
+calls.blocks.register(Operator, blocks)
+calls.columns.register(Operator, columns)
+calls.product_call.register(Operator, product_call)

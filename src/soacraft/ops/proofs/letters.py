@@ -12,7 +12,7 @@ from soacraft.algebra.spaces.space import Space
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
 from soacraft.ops.maps.leaves import MapLeaf
-from soacraft.ops.namespace import operators_of
+from soacraft.ops.named import named_of
 
 
 def binding_of(tried: str, *exprs: Operator, maps: bool = False) -> Bound | None:
@@ -54,7 +54,7 @@ class Letters:
         if letter.endswith(".T"):
             return self.operator(letter[:-2]).T
         assert self.binding is not None, "letters come from leaves, and these are bound"
-        s = operators_of(self.binding)
+        s = named_of(self.binding)
         self.operators[letter] = s.D.inv if letter == "D.inv" else getattr(s, letter)
         return self.operators[letter]
 

@@ -14,7 +14,7 @@ from soacraft.ops.derivatives.leaves import SensitivityLeaf
 from soacraft.ops.derivatives.rules import on_base, one_dof, papers_pin
 from soacraft.ops.derived import LyapunovLeaf
 from soacraft.ops.maps.known import of_maps
-from soacraft.ops.namespace import operators_of
+from soacraft.ops.named import named_of
 from soacraft.ops.proofs import translate
 from soacraft.ops.proofs.relations import SideRule
 
@@ -30,7 +30,7 @@ def of_derivatives(leaf: Leaf) -> Iterator[SideRule]:
 
 
 def _of_X(X: SensitivityLeaf) -> Iterator[SideRule]:
-    s, (body, dof) = operators_of(X.binding), X.path[0]
+    s, (body, dof) = named_of(X.binding), X.path[0]
     dofs = [(body, dof)] if body is not None else _dofs(X.binding)
     if all(one_dof(s, *at) for at in dofs):
         yield f"H*{X.name} is zero", "G5a", s.H * X, None
@@ -53,7 +53,7 @@ def of_lambda(leaf: Leaf) -> Iterator[SideRule]:
     if not found or found[0].path[0][0] is None or not isinstance(found[0].binding, GraphBinding):
         return
     X, (body, dof) = found[0], found[0].path[0]
-    s = operators_of(X.binding)
+    s = named_of(X.binding)
     forms = [X * s.P + s.P * X.T] + ([X * s.P - s.P * X] if papers_pin(s, body, dof) else [])
     if one_dof(s, body, dof) and leaf.key() in [s.E_psi.lyapunov(form).key() for form in forms]:
         name = f"derivative of P by lambda of {body!r}"

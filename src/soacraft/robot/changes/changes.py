@@ -21,11 +21,11 @@ from soacraft.robot.changes.difference import difference, patched
 from soacraft.robot.changes.document import Document, document_of, holds_of, version_of
 from soacraft.robot.changes.shapes import Digests, ShapeData, data_of, digest_of, shape_of
 from soacraft.robot.grasping.holds import Holds
+from soacraft.robot.interfaces import Bearer
 
 if TYPE_CHECKING:
     from soacraft.contact.geometry.shapes import Shape
     from soacraft.model.tree.parts.records import Geometry
-    from soacraft.robot.robot import Robot
 
 #: Number of versions whose documents a robot remembers.
 REMEMBERED = 16
@@ -88,7 +88,7 @@ class Memory:
         self._known: OrderedDict[str, Document] = OrderedDict()
         self._digests = Digests()
 
-    def now(self, rb: Robot) -> tuple[str, Document]:
+    def now(self, rb: Bearer) -> tuple[str, Document]:
         """The version and the document of a robot as it is."""
         document = document_of(rb, self._digests)
         version = version_of(document)
@@ -99,7 +99,7 @@ class Memory:
             self._known.popitem(last=False)
         return version, document
 
-    def changes(self, rb: Robot, since: Any) -> Changes:
+    def changes(self, rb: Bearer, since: Any) -> Changes:
         """Changes since a version of the robot."""
         if not isinstance(since, str) or not re.fullmatch("[0-9a-f]{64}", since):
             raise ModelError(f"since is a version, as rb.version gave it: 64 hexadecimal digits, got {since!r:.80}.")
@@ -114,7 +114,7 @@ class Memory:
         shapes = {x.digest: data_of(x.name, stored[x.body, x.part][1]) for x in new.shapes if x.digest not in digests}
         return Changes("soacraft-changes/1", since, version, difference(_plain(old), _plain(new)), shapes)
 
-    def apply(self, rb: Robot, changes: Any) -> str:
+    def apply(self, rb: Bearer, changes: Any) -> str:
         """Make a robot equal another, or do not change it; the version it then has."""
         if isinstance(changes, bytes):
             changes = Changes.from_bytes(changes)
@@ -167,7 +167,7 @@ def _read(plain: Any) -> Document:
     return document
 
 
-def _shapes(rb: Robot, present: Document, wanted: Document, sent: dict[str, ShapeData]) -> dict[str, Shape] | None:
+def _shapes(rb: Bearer, present: Document, wanted: Document, sent: dict[str, ShapeData]) -> dict[str, Shape] | None:
     """The shapes that a document names, by digest: those that a robot has, and those that were told; None where they
     stay."""
     if wanted.shapes == present.shapes:
@@ -197,7 +197,7 @@ def _placed(mb: Multibody, wanted: Document, shapes: dict[str, Shape]) -> dict[t
     return placed
 
 
-def _do(rb: Robot, change: list[Any], wanted: Document) -> None:
+def _do(rb: Bearer, change: list[Any], wanted: Document) -> None:
     """Give a robot what its new document says, in place where no structure changes."""
     mb, kinds = rb.mb, _kinds(change)
     if kinds is not None and kinds <= _STATE:

@@ -6,7 +6,7 @@ of a robot.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,10 +19,8 @@ from soacraft.model.tree.joining.restoring import Place
 from soacraft.robot.changes.shapes import Digests, ShapeRecord
 from soacraft.robot.grasping.fastening import Hold
 from soacraft.robot.grasping.joined import Joined
+from soacraft.robot.interfaces import Bearer
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.robot.robot import Robot
 
 Wrench = tuple[float, float, float, float, float, float]
 At = tuple[schema.Matrix, schema.Vector]
@@ -72,7 +70,7 @@ class Document(schema.Object):
     shapes: tuple[ShapeRecord, ...] = ()
 
 
-def document_of(rb: Robot, digests: Digests | None = None) -> Document:
+def document_of(rb: Bearer, digests: Digests | None = None) -> Document:
     """The document of a robot; what cannot be said, such as a hinge of your own, is refused by name. O(n)."""
     mb = rb.mb
     limbs = []

@@ -34,6 +34,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
+from soacraft.robot.estimation.prediction import read_covariance
 from soacraft.robot.robot import Robot
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
@@ -96,8 +97,6 @@ class BaseEstimator(Strict):
         covariance: Any = (1e-2, 1e-2, 1e-2, 1e-1, 1e-1, 1e-1, 1e-12, 1e-12, 1e-12),
         biases: Any = (1e-4, 1e-4, 1e-4, 1e-2, 1e-2, 1e-2),
     ) -> None:
-        from soacraft.robot.estimation.prediction import read_covariance
-
         if not isinstance(robot, Robot):
             raise ModelError(f"a BaseEstimator is of a Robot, got {robot!r:.60}.")
         mb = robot.mb

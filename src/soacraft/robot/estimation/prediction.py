@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +22,11 @@ from soacraft.model.states.coordinates import in_graph_order, read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused, refuse_large
 from soacraft.robot.estimation.wording import in_words_of
-from soacraft.robot.robot import Robot
+from soacraft.robot.interfaces import Bearer, Surroundings
+from soacraft.robot.world.queries import Queries
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.propagator import Propagator
 from soacraft.spatial.checks import Array, finite
-
-if TYPE_CHECKING:
-    from soacraft.robot.world.world import World
 
 #: The step of differences, in radians and parts of the model's length, and in their rates.
 _STEP = 1e-6
@@ -71,14 +69,14 @@ class Prediction:
 
 
 def predict(
-    robot: Robot,
+    robot: Bearer,
     q: Any = None,
     v: Any = None,
     controls: Any = None,
     horizon: float = 1.0,
     *,
     step: float = 1e-3,
-    world: World | None = None,
+    world: Surroundings | None = None,
     friction: Any = None,
     restitution: float | None = None,
     covariance: Any = None,
@@ -118,11 +116,10 @@ def predict(
 class _Run:
     """Steps of a copy of the model, by "rk4", or with contact."""
 
-    def __init__(self, robot: Robot, h: float, world: World | None, friction: Any, restitution: float | None) -> None:
-        from soacraft.robot.world.queries import Queries
-        from soacraft.robot.world.world import World
-
-        if world is not None and (not isinstance(world, World) or world.robot is not robot):
+    def __init__(
+        self, robot: Bearer, h: float, world: Surroundings | None, friction: Any, restitution: float | None
+    ) -> None:
+        if world is not None and (not hasattr(world, "scene_on") or world.robot is not robot):
             raise StateError(f"world= is a World around this robot, got {world!r:.60}.")
         self.mb, self.h = robot.mb.copy(), h
         self.length = length_of(self.mb) or 1.0

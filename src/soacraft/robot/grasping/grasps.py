@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,13 +19,10 @@ from soacraft.robot.grasping.fingertips import Fingertip
 from soacraft.robot.grasping.hands import fingers_of
 from soacraft.robot.grasping.joined import is_outboard
 from soacraft.robot.grasping.quality import grasp_quality
+from soacraft.robot.interfaces import Bearer, Surroundings
 from soacraft.robot.limbs.limb import Limb
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.robot.robot import Robot
-    from soacraft.robot.world.world import World
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 #: Lines, and sides that each pair of points is tried from, at most.
@@ -140,7 +137,7 @@ def read_asked(
 
 
 def find_grasps(
-    rb: Robot, obj: Any, hand: Any, asked: Asked, limb: Limb | None, world: World | None, seed: Seed
+    rb: Bearer, obj: Any, hand: Any, asked: Asked, limb: Limb | None, world: Surroundings | None, seed: Seed
 ) -> Grasps:
     """`Robot.grasps`."""
     mb = rb.mb
@@ -192,7 +189,9 @@ def _poses(rng: np.random.Generator, pairs: Pairs, centre: Array, surface: Surfa
     return grasps
 
 
-def _reached(rb: Robot, body: Body, hand: Frame, grasps: list[Grasp], limb: Limb, world: World | None) -> list[Grasp]:
+def _reached(
+    rb: Bearer, body: Body, hand: Frame, grasps: list[Grasp], limb: Limb, world: Surroundings | None
+) -> list[Grasp]:
     """Grasps with the result of the arm's inverse kinematics, and of the check for other contacts."""
     if not grasps:
         return grasps
@@ -219,7 +218,7 @@ def _reached(rb: Robot, body: Body, hand: Frame, grasps: list[Grasp], limb: Limb
     return checked
 
 
-def _touched(world: World, q: Array, obj: str, touchable: set[str]) -> str:
+def _touched(world: Surroundings, q: Array, obj: str, touchable: set[str]) -> str:
     """Contact other than between hand and object, in words; empty without one."""
     for a, b in world.touching(q):
         one, two = world.body_of(a), world.body_of(b)

@@ -13,13 +13,13 @@ from soacraft.kinematics.limbs import Plan
 from soacraft.kinematics.tolerances import MET
 from soacraft.model.sizes.lengths import chain
 from soacraft.model.tree.frames.frame import Frame
+from soacraft.robot.interfaces import Surroundings
+from soacraft.robot.limbs.chain import Chain
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.robot.limbs.data import LimbData
-    from soacraft.robot.limbs.limb import Limb
-    from soacraft.robot.world.world import World
 
 #: Axes of its goal that a tip may be free about or along.
 AXES = ("rx", "ry", "rz", "x", "y", "z")
@@ -49,7 +49,7 @@ class Question(NamedTuple):
     seeds: int
     prefer: Any
     seconds: float
-    world: World | None
+    world: Surroundings | None
 
     @property
     def chosen(self) -> bool:
@@ -68,7 +68,7 @@ def as_rows(pose: Pose) -> Array:
     return np.concatenate([R.reshape(*R.shape[:-2], 9), pose.translation], axis=-1)
 
 
-def read_goals(limb: Limb, pose: Any) -> Goals:
+def read_goals(limb: Chain, pose: Any) -> Goals:
     """Goals from a Pose; of several tips with one more axis, that of the tips, or as {tip: Pose}."""
     tips = limb.tips
     if len(tips) == 1:
@@ -98,7 +98,7 @@ def read_goals(limb: Limb, pose: Any) -> Goals:
     return Goals(pose.batch_shape[:-1], as_rows(pose).reshape(-1, len(tips), 12), (True,) * len(tips))
 
 
-def read_tolerance(limb: Limb, free: Any, tolerance: Any) -> Array:
+def read_tolerance(limb: Chain, free: Any, tolerance: Any) -> Array:
     """Six tolerances, infinite where an axis is free; of several tips (tips, 6)."""
     several = len(limb.tips)
     values = finite(MET if tolerance is None else tolerance, (...,), "tolerance", StateError)
@@ -118,7 +118,7 @@ def read_tolerance(limb: Limb, free: Any, tolerance: Any) -> Array:
     return within[0] if several == 1 else within
 
 
-def _axes(limb: Limb, free: Any) -> tuple[str, ...]:
+def _axes(limb: Chain, free: Any) -> tuple[str, ...]:
     names = (free,) if isinstance(free, str) else free
     if not isinstance(names, list | tuple | set | frozenset):
         raise StateError(f"free= names axes of a goal, some of {', '.join(AXES)}; got {free!r:.60}.")
@@ -130,7 +130,7 @@ def _axes(limb: Limb, free: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _tip(limb: Limb, key: Any) -> int:
+def _tip(limb: Chain, key: Any) -> int:
     """The number of a tip by its frame or name."""
     names = [x.full_name for x in limb.tips]
     name = key.full_name if isinstance(key, Frame) else key
@@ -140,7 +140,7 @@ def _tip(limb: Limb, key: Any) -> int:
 
 
 def read_question(
-    limb: Limb, free: Any, tolerance: Any, seeds: Any, world: Any, prefer: Any, seconds: Any, asked: tuple[bool, ...]
+    limb: Chain, free: Any, tolerance: Any, seeds: Any, world: Any, prefer: Any, seconds: Any, asked: tuple[bool, ...]
 ) -> Question:
     """Read and check the settings of a search."""
     within = read_tolerance(limb, free, tolerance).reshape(-1, 6)
@@ -165,7 +165,7 @@ def read_seconds(seconds: Any) -> float:
 
 
 def plan_of(
-    limb: Limb, data: LimbData, free: Any, tolerance: Any, seeds: Any, seconds: Any, near_first: bool
+    limb: Chain, data: LimbData, free: Any, tolerance: Any, seeds: Any, seconds: Any, near_first: bool
 ) -> Plan:
     """The plan of a limb with one tip and a compiled engine; kept for the next call with the same arguments."""
     bound = tolerance.tobytes() if type(tolerance) is np.ndarray and tolerance.dtype == np.float64 else tolerance
@@ -189,12 +189,12 @@ def plan_of(
     return data.keep_plan(key, _read_plan(limb, free, tolerance, seeds, seconds, near_first))
 
 
-def _read_plan(limb: Limb, free: Any, tolerance: Any, seeds: Any, seconds: Any, near_first: bool) -> Plan:
+def _read_plan(limb: Chain, free: Any, tolerance: Any, seeds: Any, seconds: Any, near_first: bool) -> Plan:
     how = read_question(limb, free, tolerance, seeds, None, None, seconds, (True,))
     return Plan(how.within[0], how.seeds, near_first=int(near_first), seconds=how.seconds)
 
 
-def read_starts(limb: Limb, start: Any, batch: tuple[int, ...]) -> Array:
+def read_starts(limb: Chain, start: Any, batch: tuple[int, ...]) -> Array:
     """Read the starts, (count or 1, nq): between the limits, or as the robot is where something is tied or turns as a
     ball.
     """
@@ -208,7 +208,7 @@ def read_starts(limb: Limb, start: Any, batch: tuple[int, ...]) -> Array:
     return np.ascontiguousarray(q.reshape(-1, limb.nq))
 
 
-def default_start(limb: Limb) -> Array:
+def default_start(limb: Chain) -> Array:
     """The start of a limb that was given none, (nq)."""
     if limb.data.engine is not None:
         return limb.data.engine.middle
@@ -219,7 +219,7 @@ def default_start(limb: Limb) -> Array:
     return q
 
 
-def in_base(limb: Limb, pose: Any, relative_to: Any) -> Any:
+def in_base(limb: Chain, pose: Any, relative_to: Any) -> Any:
     """A goal that was given in another frame, in the base of the limb, at the present state of the robot."""
     if relative_to is None:
         return pose

@@ -12,20 +12,18 @@ lead there; it is looked for from the solutions that are known, until they lead 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from soacraft.errors import StateError
 from soacraft.kinematics.limbs import LimbEngine, Plan, whole_turns
 from soacraft.robot.limbs.asking import ALL, as_rows, read_question
+from soacraft.robot.limbs.chain import Chain
 from soacraft.robot.limbs.counting import conditions
 from soacraft.robot.limbs.searching import SAME
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
 
 #: Residual of a goal when solutions are compared, in radians and lengths of the limb.
 _SHARP = 1e-13
@@ -35,7 +33,7 @@ _STEPS = (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)
 _MOST = 16
 
 
-def solutions(limb: Limb, pose: Any, free: Any, tolerance: Any, seeds: Any) -> Array:
+def solutions(limb: Chain, pose: Any, free: Any, tolerance: Any, seeds: Any) -> Array:
     """`Limb.solutions`."""
     if len(limb.tips) > 1:
         raise StateError(f"limb {limb.name!r} has {len(limb.tips)} tips: ask for solutions of limbs of one tip each.")
@@ -73,7 +71,7 @@ def _different(engine: LimbEngine, rows: Array) -> Array:
     return np.array(distinct).reshape(len(distinct), rows.shape[1])
 
 
-def _searched(limb: Limb, engine: LimbEngine, pose: Pose, within: Array, seeds: int) -> Array:
+def _searched(limb: Chain, engine: LimbEngine, pose: Pose, within: Array, seeds: int) -> Array:
     """Solutions from many starts, then from the solutions found, while that leads to more."""
     goal = as_rows(pose)[None]
     rows = _different(
@@ -98,7 +96,7 @@ def _sharpened(engine: LimbEngine, goal: Array, starts: Array, within: Array) ->
     return a.q[(np.abs(a.left) <= within).all(axis=1)]
 
 
-def _beyond_folds(limb: Limb, pose: Pose, within: Array, rows: Array) -> Array:
+def _beyond_folds(limb: Chain, pose: Pose, within: Array, rows: Array) -> Array:
     """Steps from solutions both ways along the motion that the tip feels least, (starts, nq)."""
     data, turned = limb.data, pose.rotation.T
     J = limb.jacobian(rows) / data.unit

@@ -7,19 +7,17 @@ forward kinematics gives the residual, and where digits are missing, steps of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.kinematics.limbs import LimbEngine, Plan
 from soacraft.robot.limbs.asking import as_rows
+from soacraft.robot.limbs.chain import Chain
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log
-
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
 
 CLOSED_FORM = "closed form"
 #: Dofs that EAIK solves for.
@@ -40,7 +38,7 @@ class ClosedForm(NamedTuple):
     """Angles to coordinates."""
 
     @classmethod
-    def of(cls, limb: Limb) -> ClosedForm:
+    def of(cls, limb: Chain) -> ClosedForm:
         """The closed form of a limb; refused where it has none, with the reason."""
         try:
             from eaik.IK_HP import HPRobot  # type: ignore[import-untyped]
@@ -71,7 +69,7 @@ class ClosedForm(NamedTuple):
             )
         return cls(solver, engine, R @ end[:9].reshape(3, 3), hinges[:, 12] * hinges[:, 14])
 
-    def holds(self, limb: Limb) -> bool:
+    def holds(self, limb: Chain) -> bool:
         """True if the limb has not changed."""
         return limb.engine is self.engine
 

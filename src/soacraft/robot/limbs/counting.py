@@ -4,25 +4,21 @@ how many dofs there are for them (those that limits of no width do not hold).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from soacraft.kinematics.tolerances import RANK
 from soacraft.model.states.ties import Mask
+from soacraft.robot.limbs.chain import Chain
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log
 from soacraft.spatial.transforms import log_rate
 
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
-
 #: Configurations at which rows are counted: at almost all of them there are as many as there can be.
 _DRAWN = 8
 
 
-def counted_rows(limb: Limb, goal: Pose, q: Array) -> Array:
+def counted_rows(limb: Chain, goal: Pose, q: Array) -> Array:
     """Rates of the residual of a goal by dofs, in axes of the goal, radians and lengths of the limb, (6, nv).
 
         r = [log(R_goal* R); R_goal* (p - p_goal)],     rdot = [j(log(R_goal* R)) R* J_w; R_goal* J_v] qdot
@@ -32,7 +28,7 @@ def counted_rows(limb: Limb, goal: Pose, q: Array) -> Array:
     return np.concatenate([log_rate(log(turned @ R)) @ R.T @ J[:3], turned @ J[3:] / limb.data.length])
 
 
-def conditions(limb: Limb, within: Array) -> tuple[int, Mask]:
+def conditions(limb: Chain, within: Array) -> tuple[int, Mask]:
     """The most conditions that goals of a limb with an engine are, with tolerances (6), infinite where an axis is free:
     the rank of the rows that count. And the dofs that can move, (nv)."""
     engine, most, counts = limb.engine, 0, np.isfinite(within)

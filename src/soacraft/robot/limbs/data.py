@@ -25,12 +25,12 @@ from soacraft.model.states.ties import Mask, moved_with, tied_dofs
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.properties import Limits
+from soacraft.robot.limbs.chain import Chain
 from soacraft.robot.limbs.ties import choose_independent, one_sided
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.kinematics.limbs import Plan
-    from soacraft.robot.limbs.limb import Limb
 
 _limits_of = attrgetter("_limits")
 #: Plans that a limb remembers.
@@ -56,7 +56,7 @@ class Part(NamedTuple):
 class LimbData:
     """Data of the present model; no longer valid after its constants or limits changed (`holds`)."""
 
-    def __init__(self, limb: Limb) -> None:
+    def __init__(self, limb: Chain) -> None:
         mb, v = limb.robot.mb, limb.v_places
         self._mb, self._made, self._names = mb, mb.parameters, [x.full_name for x in (limb.base, *limb.tips)]
         self._lean: Multibody | None = None
@@ -130,7 +130,7 @@ class LimbData:
         low = np.where(finite[0], self.lower, np.where(finite[1], self.upper - 2.0 * wide, -wide))
         return low, np.where(finite[1], self.upper, low + 2.0 * wide)
 
-    def independent(self, limb: Limb) -> tuple[Indices, Indices]:
+    def independent(self, limb: Chain) -> tuple[Indices, Indices]:
         """The dofs of the robot that are taken for independent where loops tie the limb, and the numbers of those that
         move it; the same until it changes."""
         if self._independent is None:
@@ -160,14 +160,14 @@ def path(base: Frame, tip: Frame) -> tuple[Body, ...] | None:
     return tuple(reversed(bodies))
 
 
-def _coordinates(limb: Limb, moves: Mask) -> npt.NDArray[np.intp]:
+def _coordinates(limb: Chain, moves: Mask) -> npt.NDArray[np.intp]:
     """Places of the coordinates of some dofs among the robot's."""
     layout = limb.robot.mb.layout
     spans = [q for q, v in zip(layout.hinge_q, layout.hinge_v, strict=True) if moves[v].any()]
     return np.array([i for q in spans for i in range(q.start, q.stop)], dtype=np.intp)
 
 
-def _parts(limb: Limb, data: LimbData) -> tuple[Part, ...]:
+def _parts(limb: Chain, data: LimbData) -> tuple[Part, ...]:
     mb, (base, *ends) = data.model, data.frames
     layout, ways = mb.layout, [path(base, tip) or () for tip in ends]
     masks = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +11,11 @@ from soacraft.arguments import whole_number
 from soacraft.errors import StateError
 from soacraft.kinematics.limbs import LimbEngine, Plan, whole_turns
 from soacraft.robot.limbs import reaching
+from soacraft.robot.limbs.chain import Chain
 from soacraft.robot.limbs.counting import conditions, counted_rows
 from soacraft.robot.limbs.searching import SAME
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
 
 #: A step of a branch may be so many times what the tip's motion asks for, or so many radians.
 _TIMES, _LEAST = 20.0, 0.3
@@ -43,7 +41,7 @@ class Followed:
         return f"{self.reached} poses followed" + (f"; then {self.why}" if self.why else ", all of them")
 
 
-def self_motion(limb: Limb, q: Any, step: float, most: int, free: Any) -> Array:
+def self_motion(limb: Chain, q: Any, step: float, most: int, free: Any) -> Array:
     """`Limb.self_motion`: steps along the null space of the rows that count, each brought back to where the tip was."""
     engine = _engine(limb)
     q = limb.read_q(q, (limb.nq,))
@@ -89,7 +87,7 @@ def self_motion(limb: Limb, q: Any, step: float, most: int, free: Any) -> Array:
     return np.array([*reversed(ways[1]), q, *ways[0]])
 
 
-def follow(limb: Limb, poses: Pose, start: Any, tolerance: Any) -> Followed:
+def follow(limb: Chain, poses: Pose, start: Any, tolerance: Any) -> Followed:
     """`Limb.follow`: each pose from the configuration before it alone; other branches where one ends."""
     engine = _engine(limb)
     if not isinstance(poses, Pose) or len(poses.batch_shape) != 1 or not poses.batch_shape[0]:
@@ -121,7 +119,7 @@ def _branches(engine: LimbEngine, goal: Array, near: Array, within: Array) -> Ar
     return np.array(distinct[:_BRANCHES]).reshape(-1, len(near))
 
 
-def _track(limb: Limb, engine: LimbEngine, goals: Array, first: Array, within: Array) -> Followed:
+def _track(limb: Chain, engine: LimbEngine, goals: Array, first: Array, within: Array) -> Followed:
     path, plan = [first], Plan(within, 1)
     for k in range(1, len(goals)):
         here = path[-1]
@@ -139,7 +137,7 @@ def _track(limb: Limb, engine: LimbEngine, goals: Array, first: Array, within: A
     return Followed(np.array(path), len(goals), "")
 
 
-def _engine(limb: Limb) -> LimbEngine:
+def _engine(limb: Chain) -> LimbEngine:
     engine = limb.engine
     if engine is None or not limb.data.plain:
         raise StateError(

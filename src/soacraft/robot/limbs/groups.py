@@ -6,15 +6,13 @@ of one: a chain, or a tree with a tip at each end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from soacraft.errors import ModelError
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.interfaces import Bearer
 from soacraft.robot.limbs.data import path
-
-if TYPE_CHECKING:
-    from soacraft.robot.robot import Robot
 
 
 class Groups(NamedTuple):
@@ -30,7 +28,7 @@ class Groups(NamedTuple):
         return "\n".join([*lines, *(f"  {name}: {why}" for name, why in self.left.items())])
 
 
-def limbs_of(robot: Robot) -> Groups:
+def limbs_of(robot: Bearer) -> Groups:
     """Make a limb of every group that is a chain or a tree."""
     groups = {x.name: x.attributes for x in robot.mb.records if x.kind == "group"}
     limbs, refused = [], {}

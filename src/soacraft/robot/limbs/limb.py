@@ -7,7 +7,7 @@ since poses are of the tips as seen from the base.
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from soacraft.model.states.dof_sets import movable_dofs
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.subgraph import SubGraph
 from soacraft.order import in_order, order_of
+from soacraft.robot.interfaces import Bearer, Surroundings
 from soacraft.robot.limbs import branches, following, reaching, ties
 from soacraft.robot.limbs.asking import Solver, in_base
 from soacraft.robot.limbs.closed_form import CLOSED_FORM, ClosedForm
@@ -29,10 +30,6 @@ from soacraft.robot.limbs.moving import measured
 from soacraft.robot.limbs.reaching import Reach
 from soacraft.spatial.checks import Array, Shape, finite
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.robot.robot import Robot
-    from soacraft.robot.world.world import World
 
 
 class Limb(Remade, Strict):
@@ -49,7 +46,7 @@ class Limb(Remade, Strict):
 
     _remade: ClassVar = {"_data": None, "_graph": None}
 
-    def __init__(self, robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> None:
+    def __init__(self, robot: Bearer, name: str, base: Frame, tips: tuple[Frame, ...]) -> None:
         self._robot, self._name = robot, name
         self._place(base, tips)
         self._edits = robot._edits.by_others
@@ -284,7 +281,7 @@ class Limb(Remade, Strict):
         relative_to: Any = None,
         tolerance: Any = None,
         seeds: int | None = None,
-        collisions: World | None = None,
+        collisions: Surroundings | None = None,
         prefer: Any = None,
         time_limit: float | None = None,
         threads: int = 1,
@@ -378,7 +375,7 @@ class Limb(Remade, Strict):
         return base, tips[0] if len(tips) == 1 else tips
 
     @property
-    def robot(self) -> Robot:
+    def robot(self) -> Bearer:
         """The robot."""
         return self._robot
 
@@ -434,7 +431,8 @@ class Limb(Remade, Strict):
         self._require_current()
         robot = deepcopy(self._robot, memo)
         if self._robot._limbs.get(self._name) is self:
-            return robot[self._name]
+            twin: Limb = robot[self._name]
+            return twin
         frames = [robot.mb.root if x is self._robot.mb.root else robot.mb.frame(x.full_name)
                   for x in (self._base, *self._tips)]  # fmt: skip
         other = Limb(robot, self._name, frames[0], tuple(frames[1:]))
@@ -454,7 +452,7 @@ class Limb(Remade, Strict):
         return f"Limb {self._name!r} {ends}: {self.nv} dofs ({names})"
 
 
-def _between(robot: Robot, name: str, base: Frame, tips: tuple[Frame, ...]) -> tuple[Body, ...]:
+def _between(robot: Bearer, name: str, base: Frame, tips: tuple[Frame, ...]) -> tuple[Body, ...]:
     """The bodies between, in the order of the tree."""
     names = [x.full_name for x in tips]
     if not tips or len(set(names)) < len(names):

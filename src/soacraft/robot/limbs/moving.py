@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,11 @@ from soacraft.analysis.manipulability import (
 )
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.robot.limbs import ties
+from soacraft.robot.limbs.chain import Chain
 from soacraft.spatial.checks import Array
 
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
 
-
-def measured(limb: Limb, q: Any, rows: Any, scale: Any) -> Manipulability:
+def measured(limb: Chain, q: Any, rows: Any, scale: Any) -> Manipulability:
     """`Limb.manipulability`. O(tips nv^2)."""
     configurations = limb.of_robot(q)
     J, dJ = _jacobian(limb, configurations)
@@ -36,7 +34,7 @@ def measured(limb: Limb, q: Any, rows: Any, scale: Any) -> Manipulability:
     return measures(J[..., picked, :] * weight[:, None], dJ[..., picked, :, :] * weight[:, None, None], rank)
 
 
-def _jacobian(limb: Limb, configurations: Array) -> tuple[Array, Array]:
+def _jacobian(limb: Chain, configurations: Array) -> tuple[Array, Array]:
     """J and dJ at coordinates of the robot at which loops close. The base does not move with the limb, so that J seen
     from it is that in inertial axes, turned."""
     mb, v = limb.robot.mb, limb.v_places

@@ -8,13 +8,14 @@ searched for by `searching.one`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from soacraft.dynamics.arguments import read_threads
 from soacraft.kinematics.limbs import Plan
 from soacraft.model.states.ties import tied_dofs
+from soacraft.robot.interfaces import Surroundings
 from soacraft.robot.limbs.asking import (
     Goals,
     Question,
@@ -25,14 +26,11 @@ from soacraft.robot.limbs.asking import (
     read_starts,
     read_tolerance,
 )
+from soacraft.robot.limbs.chain import Chain
 from soacraft.robot.limbs.searching import one
 from soacraft.robot.limbs.telling import Missed, left_of, met, why_not
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
-
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
-    from soacraft.robot.world.world import World
 
 __all__ = ["Reach", "missed", "reach", "read_tolerance", "tied_dofs"]
 
@@ -68,13 +66,13 @@ class Reach:
 
 
 def reach(
-    limb: Limb,
+    limb: Chain,
     pose: Any,
     start: Any,
     free: Any,
     tolerance: Any,
     seeds: Any,
-    world: World | None,
+    world: Surroundings | None,
     prefer: Any,
     seconds: Any,
     threads: int,
@@ -111,7 +109,7 @@ def reach(
     )
 
 
-def _compiled(limb: Limb, goals: Goals, starts: Array, how: Question, threads: int) -> tuple[Any, ...]:
+def _compiled(limb: Chain, goals: Goals, starts: Array, how: Question, threads: int) -> tuple[Any, ...]:
     """All goals of each part in one call."""
     count = len(goals.rows)
     q, residual = np.empty((count, limb.nq)), np.zeros((count, len(limb.tips), 6))
@@ -138,13 +136,13 @@ def _compiled(limb: Limb, goals: Goals, starts: Array, how: Question, threads: i
     return q, residual, met, tried, why
 
 
-def missed(limb: Limb, goals: Array, q: Array, within: Array) -> tuple[Array, str]:
+def missed(limb: Chain, goals: Array, q: Array, within: Array) -> tuple[Array, str]:
     """Residual of goals (tips, 12) at the nearest approach, and its reason."""
     residual = left_of(limb, goals, q)
     return np.where(np.isfinite(within), residual, 0.0), told_of(limb, goals, q, residual, within)
 
 
-def told_of(limb: Limb, goals: Array, q: Array, residual: Array, within: Array) -> str:
+def told_of(limb: Chain, goals: Array, q: Array, residual: Array, within: Array) -> str:
     """Reason why tips are not at their goals."""
     reasons = []
     for part in limb.data.parts:
@@ -155,7 +153,7 @@ def told_of(limb: Limb, goals: Array, q: Array, residual: Array, within: Array) 
 
 
 def _shaped(
-    limb: Limb, goals: Goals, q: Array, residual: Array, met: Any, tried: Any, why: Any, configurations: Any = None
+    limb: Chain, goals: Goals, q: Array, residual: Array, met: Any, tried: Any, why: Any, configurations: Any = None
 ) -> Reach:
     """Result with the leading axes of the goals, and without an axis for the only tip."""
     batch, tips = goals.batch, () if len(limb.tips) == 1 else (len(limb.tips),)

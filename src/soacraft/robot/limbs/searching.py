@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,13 +22,11 @@ from soacraft.kinematics.targets import Axes, Direction, Placement, Position
 from soacraft.model.sizes.lengths import chain
 from soacraft.model.states.ties import tied_dofs
 from soacraft.robot.limbs.asking import AXES, Question, as_pose
+from soacraft.robot.limbs.chain import Chain
 from soacraft.robot.limbs.data import Part
 from soacraft.robot.limbs.telling import Missed, left_of, met, why_not
 from soacraft.robot.limbs.ties import closed, passed
 from soacraft.spatial.checks import Array, finite
-
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
 
 #: Starts of the slower search, at most; and of one for several solutions.
 _STARTS, _SEVERAL = 100, 12
@@ -62,7 +60,7 @@ class Several(NamedTuple):
     """Further reason why there are none."""
 
 
-def one(limb: Limb, goals: Array, start: Array, how: Question) -> Found:
+def one(limb: Chain, goals: Array, start: Array, how: Question) -> Found:
     """The answer for one goal of each tip, (tips, 12), from coordinates of the limb."""
     if limb.own_ik is not None:
         answer = limb.own_ik(as_pose(goals[0] if len(goals) == 1 else goals), start)
@@ -106,7 +104,7 @@ def _in_time(how: Question, begun: float) -> Question:
     return how._replace(seconds=seconds) if how.seconds else how
 
 
-def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> Several:
+def _part(limb: Chain, part: Part, goals: Array, start: Array, how: Question) -> Several:
     """Solutions of one part."""
     asked = [i for i in part.tips if np.isfinite(how.within[i]).any()]
     configuration = limb.placed(start)
@@ -135,7 +133,7 @@ def _part(limb: Limb, part: Part, goals: Array, start: Array, how: Question) -> 
 # -- hinges that are no screws, loops, tips that share hinges --------------------------------------------------------
 
 
-def _by_tree(limb: Limb, part: Part, goals: Array, configuration: Array, how: Question, several: bool) -> Several:
+def _by_tree(limb: Chain, part: Part, goals: Array, configuration: Array, how: Question, several: bool) -> Several:
     """Solutions by `sc.inverse_kinematics`: from the start, then from others, the same every time."""
     targets, tolerance = _targets(limb, part, goals, how.within)
     mb, begun = limb.data.model, time.perf_counter()
@@ -186,7 +184,7 @@ def _starts(bounds: Bounds, q: Array, is_closed: bool) -> Iterator[Array]:
         spread = min(1.0, 1.4 * spread)
 
 
-def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[Any], float]:
+def _targets(limb: Chain, part: Part, goals: Array, within: Array) -> tuple[list[Any], float]:
     """Targets for the tips that have a goal, and how well they are to be met, relative to a radian and a length."""
     targets: list[Any] = []
     tolerance, (base, *tips) = 1e-6, limb.data.frames
@@ -216,7 +214,7 @@ def _targets(limb: Limb, part: Part, goals: Array, within: Array) -> tuple[list[
 # -- which is taken --------------------------------------------------------------------------------------------------
 
 
-def _joined(limb: Limb, rows: list[Array]) -> Array:
+def _joined(limb: Chain, rows: list[Array]) -> Array:
     """One row from one of each part."""
     configuration = np.array(rows[0])
     for part, row in zip(limb.data.parts, rows, strict=True):
@@ -224,7 +222,7 @@ def _joined(limb: Limb, rows: list[Array]) -> Array:
     return configuration
 
 
-def _combined(limb: Limb, each: list[Several], start: Array, how: Question) -> Array:
+def _combined(limb: Chain, each: list[Several], start: Array, how: Question) -> Array:
     """Rows of the whole limb: those of its only part, or each solution of one with each of the others."""
     if len(each) == 1:
         return each[0].rows
@@ -237,7 +235,7 @@ def _combined(limb: Limb, each: list[Several], start: Array, how: Question) -> A
     return np.array([_joined(limb, list(rows)) for rows in product(*sorted_rows)])
 
 
-def _as_limb_has(limb: Limb, rows: Array) -> tuple[Array, str]:
+def _as_limb_has(limb: Chain, rows: Array) -> tuple[Array, str]:
     """Solutions with the dofs that are tied where `Limb.of_robot` has them, so that what the limb is asked there is of
     the same configuration; and what is open, where it has none of them."""
     joined, open_ = [], ""
@@ -249,7 +247,7 @@ def _as_limb_has(limb: Limb, rows: Array) -> tuple[Array, str]:
     return (np.array(joined), "") if joined else (rows, open_)
 
 
-def _stopped(limb: Limb, rows: Array, how: Question) -> tuple[int, str]:
+def _stopped(limb: Chain, rows: Array, how: Question) -> tuple[int, str]:
     """The first row that nothing stops; or what stops all of them."""
     broken = [passed(limb, x) for x in rows] if limb.data.stops or limb.data.ropes else [""] * len(rows)
     good = np.array([not x for x in broken])
@@ -268,7 +266,7 @@ def _stopped(limb: Limb, rows: Array, how: Question) -> tuple[int, str]:
     return int(np.argmax(good)), ""
 
 
-def cost(limb: Limb, configuration: Array, start: Array, prefer: Any) -> float:
+def cost(limb: Chain, configuration: Array, start: Array, prefer: Any) -> float:
     """Cost of a solution, a row of the robot's coordinates."""
     q = configuration[limb.q_places]
     if callable(prefer):
@@ -289,7 +287,7 @@ def cost(limb: Limb, configuration: Array, start: Array, prefer: Any) -> float:
 # -- answers of others -----------------------------------------------------------------------------------------------
 
 
-def verified(limb: Limb, goals: Array, answer: Any, within: Array) -> Array:
+def verified(limb: Chain, goals: Array, answer: Any, within: Array) -> Array:
     """Coordinates that a solver of the user's own gave, where they are at the goal and within the limits."""
     q = limb.read_q(answer, (limb.nq,), "q of the ik")
     off = left_of(limb, goals, q)
@@ -306,7 +304,7 @@ def verified(limb: Limb, goals: Array, answer: Any, within: Array) -> Array:
     return q
 
 
-def outside(limb: Limb, q: Array) -> str:
+def outside(limb: Chain, q: Array) -> str:
     """A dof of the limb that is outside its limits, with numbers; empty where none is."""
     data, configuration = limb.data, limb.placed(q)
     place = limb.dof_places

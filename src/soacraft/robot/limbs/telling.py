@@ -9,7 +9,7 @@ with e the residual and G the rows of loops and couplings. A dof at its limit wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Placement, Position, aims_of
 from soacraft.kinematics.tolerances import AT_LIMIT, MET
 from soacraft.robot.limbs.asking import as_pose
+from soacraft.robot.limbs.chain import Chain
 from soacraft.robot.limbs.data import Part
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log
-
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
 
 #: A limit is in the way where the push against it is more than this part of the residual.
 _PUSHED = 1e-4
@@ -34,7 +32,7 @@ _PUSHED = 1e-4
 _SURE_TURN = 1e-6
 
 
-def left_of(limb: Limb, goals: Array, q: Array) -> Array:
+def left_of(limb: Chain, goals: Array, q: Array) -> Array:
     """Turn and way from each tip to its goal in axes of the goal, (..., tips, 6), of goals (..., tips, 12)."""
     poses = limb.true_pose(q)
     if len(limb.tips) == 1:
@@ -57,7 +55,7 @@ class Missed(NamedTuple):
     within: Array
 
 
-def why_not(limb: Limb, part: Part, missed: list[Missed], configuration: Array, more: str = "") -> str:
+def why_not(limb: Chain, part: Part, missed: list[Missed], configuration: Array, more: str = "") -> str:
     """Reason why tips of a part are not at their goals, at coordinates of the robot; `more` where nothing else is
     known.
     """
@@ -72,17 +70,17 @@ def why_not(limb: Limb, part: Part, missed: list[Missed], configuration: Array, 
     return f"{more or 'no start got there'}; the nearest approach is {off}"
 
 
-def _off(limb: Limb, x: Missed) -> str:
+def _off(limb: Chain, x: Missed) -> str:
     name = "" if len(limb.tips) == 1 else f"{limb.tips[x.tip].full_name!r} "
     turn, way = np.split(np.where(np.isfinite(x.within), x.left, 0.0), 2)
     return f"{name}off by {np.linalg.norm(way):.3g} m and {np.linalg.norm(turn):.3g} rad"
 
 
-def _bounds(limb: Limb, part: Part) -> Bounds:
+def _bounds(limb: Chain, part: Part) -> Bounds:
     return limb.data.bounds(~part.moves)
 
 
-def _too_far(limb: Limb, x: Missed, configuration: Array) -> str:
+def _too_far(limb: Chain, x: Missed, configuration: Array) -> str:
     """Reason by links alone, which holds for any configuration; empty where they do not decide."""
     if not np.isfinite(x.within[3:]).all() or limb.robot.mb.layout.flexible:
         return ""
@@ -95,7 +93,7 @@ def _too_far(limb: Limb, x: Missed, configuration: Array) -> str:
     return "" if span is None else span.beyond(pose.rotation, pose.translation, slack)
 
 
-def _span(limb: Limb, tip: int, turned: bool, configuration: Array) -> Span | None:
+def _span(limb: Chain, tip: int, turned: bool, configuration: Array) -> Span | None:
     mb, (base, *tips) = limb.data.model, limb.data.frames
     part = next(x for x in limb.data.parts if tip in x.tips)
     target: Placement | Position = Position(tips[tip], np.zeros(3), relative_to=base)
@@ -105,7 +103,7 @@ def _span(limb: Limb, tip: int, turned: bool, configuration: Array) -> Span | No
     return span_of(_bounds(limb, part), mb.state(configuration), aim)
 
 
-def _in_the_way(limb: Limb, part: Part, missed: list[Missed], configuration: Array) -> list[str]:
+def _in_the_way(limb: Chain, part: Part, missed: list[Missed], configuration: Array) -> list[str]:
     """The dofs whose limits are pushed at."""
     mb, bounds = limb.robot.mb, _bounds(limb, part)
     scale = np.repeat([1.0, 1.0 / limb.data.length], 3)

@@ -11,7 +11,7 @@ which is its Jacobian: J alone, with a column for each dof of the limb, would le
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,10 +29,8 @@ from soacraft.model.states.kinematics import relative_pose
 from soacraft.model.states.ties import Mask, tied_dofs
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import Closure, Coupling, coordinate_names, coupling_error
+from soacraft.robot.limbs.chain import Chain
 from soacraft.spatial.checks import Array
-
-if TYPE_CHECKING:
-    from soacraft.robot.limbs.limb import Limb
 
 #: A stop may be passed by as much as this of a radian, or of the limb's reach, makes of its sum, a rope by this part of
 #: its length: what tolerances of goals leave.
@@ -42,7 +40,7 @@ _PASSED = 1e-9
 _MOST, _TRIES, _SPREAD = 32, 12, 0.1
 
 
-def closed(limb: Limb, q: Array) -> Array:
+def closed(limb: Chain, q: Array) -> Array:
     """The robot's coordinates with those of the limb (nq), and the dofs that are tied to it where loops close.
 
     Loops may close in several ways. The limb is taken from where the robot is to q in short steps, so that what is tied
@@ -66,7 +64,7 @@ def closed(limb: Limb, q: Array) -> Array:
     return configuration
 
 
-def _closed_rows(limb: Limb, q: Array, bounds: Bounds) -> Constraints:
+def _closed_rows(limb: Chain, q: Array, bounds: Bounds) -> Constraints:
     """The rows where they close, or are least open of all that was tried."""
     data, mb = limb.data, bounds.graph
     still = mb.current.replace(v=np.zeros(mb.nv), vdot=np.zeros(mb.nv), forces=())
@@ -91,7 +89,7 @@ def _closed_rows(limb: Limb, q: Array, bounds: Bounds) -> Constraints:
     return rows
 
 
-def _way(limb: Limb, q: Array) -> list[Array]:
+def _way(limb: Chain, q: Array) -> list[Array]:
     """Coordinates of the limb on the way from where the robot is to q, the last: steps of `STRIDE`, `_MOST` at most."""
     mb, here, there = limb.robot.mb, np.asarray(limb.robot.mb.q), limb.placed(q)
     way = mb.difference(here, there)
@@ -114,7 +112,7 @@ class Independent(NamedTuple):
     """Columns that move the limb."""
 
 
-def choose_independent(limb: Limb) -> tuple[Indices, Indices]:
+def choose_independent(limb: Chain) -> tuple[Indices, Indices]:
     """Dofs of the robot that may be taken for independent, at its present state, those of the limb first; and the
     numbers of those that move the limb. Where all dofs of the limb are independent, others do not move it."""
     mb = limb.robot.mb
@@ -126,7 +124,7 @@ def choose_independent(limb: Limb) -> tuple[Indices, Indices]:
     return independent, np.flatnonzero(moves[independent])
 
 
-def motions(limb: Limb, configuration: Array) -> Independent:
+def motions(limb: Chain, configuration: Array) -> Independent:
     """X at closed coordinates of the robot, for the dofs that were chosen; refused where these are no longer free."""
     mb, still = limb.robot.mb, np.zeros(limb.robot.mb.nv)
     rows = Constraints(mb, mb.current.replace(q=configuration, v=still, vdot=still, forces=()))
@@ -137,7 +135,7 @@ def motions(limb: Limb, configuration: Array) -> Independent:
     return Independent(rows, choice, sizes, G, X, of_limb)
 
 
-def gradient(limb: Limb, m: Independent, J: Array, dJ: Array) -> Array:
+def gradient(limb: Chain, m: Independent, J: Array, dJ: Array) -> Array:
     """dJ_i (rows, own, own) from J (rows, nv) of the robot and dJ (rows, limb's nv, limb's nv). O(own nv^2)."""
     still, v = np.zeros(limb.robot.mb.nv), limb.v_places
     X = m.X[:, m.own]
@@ -149,7 +147,7 @@ def gradient(limb: Limb, m: Independent, J: Array, dJ: Array) -> Array:
     return np.asarray(change)
 
 
-def passed(limb: Limb, configuration: Array) -> str:
+def passed(limb: Chain, configuration: Array) -> str:
     """A stop (a one-sided coupling) or a rope of the limb that coordinates of the robot pass; empty where none."""
     mb, data = limb.robot.mb, limb.data
     names = coordinate_names(mb)

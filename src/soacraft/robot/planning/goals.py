@@ -61,7 +61,8 @@ def _at(limb: Limb, q0: Array) -> Limb:
         return limb
     other = limb.robot.copy()
     other.mb.set_state(q0, np.zeros(other.mb.nv))
-    return other[limb.name]
+    moved: Limb = other[limb.name]
+    return moved
 
 
 def clear_configurations(checker: Checker, goals: Array, still: Any) -> Array:

@@ -82,6 +82,7 @@ def from_bytes(kind: str, data: bytes) -> dict[str, Any]:
 @cache
 def _store() -> Any:
     try:
+        # an optional dependency
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
     except ImportError as problem:
         raise StateError(

@@ -18,6 +18,7 @@ from soacraft.robot.control.freedoms import apart_dofs
 from soacraft.robot.estimation.wording import in_words_of
 from soacraft.robot.robot import Robot
 from soacraft.robot.studies.efforts import efforts_of
+from soacraft.sim.propagator import Propagator
 from soacraft.spatial.checks import Array
 
 #: Gains of the control, in 1/s2 and 1/s: critically damped, settled in half a second.
@@ -31,8 +32,6 @@ def simulated(robot: Robot, motion: Any, efforts: Any, dt: float, within: float)
     `motion` is a `Motion`, or (q, seconds) to stay. The model is copied; loose objects are welded in place. A robot
     with dofs without motors, such as a floating base, is not simulated: NaN.
     """
-    from soacraft.sim.propagator import Propagator
-
     mb = robot.mb.copy()
     # efforts by name hold for the copy, whatever else is welded
     limits = efforts_of(mb, efforts, robot.held)

@@ -20,12 +20,12 @@ from soacraft.model.sizes.lengths import length_of
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.states.coordinates import read_q
 from soacraft.order import known_order
+from soacraft.robot.interfaces import Surroundings
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import log, skew
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
-    from soacraft.robot.world.world import World
 
 #: The part of the distance within which pairs are looked at, within which all their corners are.
 NEAR = 0.5
@@ -228,7 +228,7 @@ class Distance(Task):
     distance. It is kept before all levels: it has a gain, and neither level nor weight.
     """
 
-    world: World
+    world: Surroundings
     least: float
     within: float = 0.2
     kept: ClassVar[bool] = True

@@ -10,6 +10,7 @@ import numpy as np
 from soacraft.errors import SimulationError, SoacraftError, StateError
 from soacraft.sim.breaks import window
 from soacraft.sim.clock import Instant
+from soacraft.sim.compiled_parts import chain_of
 from soacraft.sim.forces.contact_steps import ContactDiary
 from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Step
@@ -291,7 +292,7 @@ class Motion:
             touch.recall(True)
         problem.closures.recall(state.closures, state.independent, state.embedding)
         problem.closures.require_closed(state.q, state.v)
-        chain = problem.chain(state.q, state.v)
+        chain = chain_of(problem, state.q, state.v)
         return x, np.zeros(0) if chain is None else chain.theta.copy()
 
     def _begun_each(self, Q: Array, V: Array) -> tuple[Array, Array]:
@@ -329,7 +330,7 @@ class Motion:
     def _turns(self, q: Array, v: Array) -> Array:
         """The coordinates of the closures' hinges of a state that was just looked at; none of a tree."""
         problem = self.problems.base
-        chain = problem.chain(q, v)
+        chain = chain_of(problem, q, v)
         if chain is None:
             return np.zeros(0)
         if self._first_turns is None:

@@ -79,6 +79,7 @@ def _look(file: Path) -> tuple[int, int, bool]:
 def _shower(file: Path) -> Callable[[Chart], None]:
     """Function that shows charts in this environment."""
     try:
+        # an optional dependency
         from IPython import get_ipython
         from IPython.display import clear_output, display
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from soacraft.algebra.descriptions.explain import Explanation
+from soacraft.algebra.answers.explanation import Explanation
+from soacraft.algebra.answers.properties import Properties
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.algebra.spaces.block_colours import drawn_blocks, segment_borders
 from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.spaces.vectors import StackedVector
-from soacraft.algebra.values.properties import Properties
 from soacraft.citations import cite
 from soacraft.errors import SoacraftError
 from soacraft.mathml import math
@@ -69,7 +69,7 @@ def _(value: np.ndarray, bodies: dict[str, int]) -> Data:
 @_card.register
 def _(value: Explanation, bodies: dict[str, int]) -> Data:
     data: Data = {"kind": "explanation", "text": f"{value.expression} : {value.spaces}", "plan": _plan(value)}
-    return data if value.source is None else {**data, **_formula(value.source)}
+    return data if value.source is None else {**data, **_formula(cast(Operator, value.source))}
 
 
 @_card.register
