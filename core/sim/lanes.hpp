@@ -25,6 +25,7 @@ struct LaneStates {
     const index* stops;           // growing: nanoseconds at which steps end
     index stop_count;
     index step, origin;  // in nanoseconds
+    std::vector<PointImpulse>* impulses;  // (count): of contacts in the last step of each
 };
 
 // Steps of one thread, or of one lane alone.
@@ -58,7 +59,7 @@ public:
             const index grid = all.origin + ((now - all.origin) / all.step + 1) * all.step;
             index end = next_stop(all, now, grid < goal ? grid : goal);
             stepper_.record((!lean_ || all.count == 1) && end >= goal);
-            if (!one(x, theta, now, end)) return false;
+            if (!one(x, theta, all.impulses[which], now, end)) return false;
         }
         return true;
     }
@@ -81,17 +82,19 @@ private:
     }
 
     // One step, in parts where shapes would pass each other. What is followed on closures changes with the state alone.
-    bool one(double* x, double* theta, index& now, index end) {
+    bool one(double* x, double* theta, std::vector<PointImpulse>& impulses, index& now, index end) {
         std::vector<double>& followed = mechanism_.theta;
         for (; end > now; end = stepper_.shorter(now, end)) {
             stepper_.forget();
             std::copy(theta, theta + followed.size(), followed.begin());
+            if (stepper_.impulses()) *stepper_.impulses() = impulses;
             const double t = seconds(now), h = seconds(end - now);
             if (begins_with_rates_ && !mechanism_.rates(t, x, w_.data())) return false;
             if (!stepper_.take(t, x, w_.data(), h)) continue;
             before_.assign(x, x + mechanism_.points), length_ = h;
             std::copy(stepper_.x1.begin(), stepper_.x1.end(), x);
             std::copy(followed.begin(), followed.end(), theta);
+            if (stepper_.impulses()) impulses = *stepper_.impulses();
             now = end;
             return true;
         }

@@ -28,13 +28,34 @@ struct LanePushes {
     Pushes pushes;
 };
 
+// Impulses of contacts in the last step of each lane.
+class LaneImpulses {
+public:
+    std::vector<std::vector<PointImpulse>> of_lane;
+
+    explicit LaneImpulses(index count) : of_lane(static_cast<std::size_t>(count < 0 ? 0 : count)) {}
+    nb::object get(index lane) const { return as_table(of_lane[at(lane)]); }
+    void set(index lane, nb::handle table) { of_lane[at(lane)] = read_impulses(table, "impulses"); }
+    void clear(index lane) { of_lane[at(lane)].clear(); }
+    void take(const LaneImpulses& other) {
+        if (other.of_lane.size() != of_lane.size()) refuse("there are %lld lanes", shown(static_cast<index>(of_lane.size())));
+        of_lane = other.of_lane;
+    }
+
+private:
+    std::size_t at(index lane) const {
+        if (lane < 0 || lane >= static_cast<index>(of_lane.size())) refuse("there is no lane %lld", shown(lane));
+        return static_cast<std::size_t>(lane);
+    }
+};
+
 // All lanes (`LaneArrays` of sim/compiled.py); `x`, `theta`, `u` and `now` stay those of Python.
 class Lanes {
 public:
     Lanes(rigid::RigidModel& tree, nb::object setting, nb::object arrays)
         : tree_(tree), setting_(setting), arrays_(arrays), reading_(tree, setting), x_(field(arrays, "x"), "x", 2, true),
           theta_(field(arrays, "theta"), "theta", 2, true), u_(field(arrays, "u"), "u", 2), now_(field(arrays, "now"), "now", 1, true),
-          stops_(field(arrays, "stops"), "stops", 1) {
+          stops_(field(arrays, "stops"), "stops", 1), impulses_(nb::cast<LaneImpulses*>(field(arrays, "impulses"))) {
         const index threads = integer(arrays, "threads"), step = integer(arrays, "step");
         if (reading_.given.tableau.adaptive() || step < 1 || threads < 1) refuse("lanes take fixed steps, in a thread or more");
         if (!reading_.ready) return;
@@ -50,11 +71,12 @@ public:
         const index count = x_.size(0), inputs = static_cast<index>(team_.driven.size());
         if (u_.size(0) != count || u_.size(1) != inputs || now_.size() != count || theta_.size(0) != count || count < 1)
             refuse("the arrays of lanes do not fit each other");
+        if (static_cast<index>(impulses_->of_lane.size()) != count) refuse("the impulses of lanes are those of each");
         pushes_.resize(static_cast<std::size_t>(count)), pushing_.resize(static_cast<std::size_t>(count));
         own_.resize(static_cast<std::size_t>(count)), team_.kept.resize(static_cast<std::size_t>(count));
         team_.settings.resize(static_cast<std::size_t>(count));
         all_ = {x_.data(), theta_.data(), u_.data(),     now_.data(),    count, inputs, theta_.size(1), pushing_.data(),
-                pushed,    stops_.data(), stops_.size(), step,           integer(arrays, "origin")};
+                pushed,    stops_.data(), stops_.size(), step,           integer(arrays, "origin"), impulses_->of_lane.data()};
         for (index i = 0; i < std::min(reading_.given.calls_python() ? index(1) : threads, count); ++i)  // functions need Python's lock
             team_.threads.push_back(made(set, true));
     }
@@ -164,6 +186,7 @@ private:
     Reading reading_;
     Array<double> x_, theta_, u_;
     Array<index> now_, stops_;
+    LaneImpulses* impulses_;  // of the arrays
     std::vector<std::unique_ptr<LanePushes>> pushes_;
     std::vector<const Pushes*> pushing_;
     std::vector<std::unique_ptr<Own>> own_;
@@ -176,6 +199,12 @@ private:
 }  // namespace
 
 void bind_lanes(nb::module_& m) {
+    nb::class_<LaneImpulses>(m, "LaneImpulses", "Impulses of contacts in the last step of each lane, (points, 11).")
+        .def(nb::init<index>(), nb::arg("count"))
+        .def("get", &LaneImpulses::get, nb::arg("lane"), "Those of a lane: shapes, place, impulse and moment of each point.")
+        .def("set", &LaneImpulses::set, nb::arg("lane"), nb::arg("table"), "Let a lane have these.")
+        .def("clear", &LaneImpulses::clear, nb::arg("lane"), "Let a lane have none.")
+        .def("take", &LaneImpulses::take, nb::arg("other"), "Let all lanes have those of other ones.");
     nb::class_<Lanes>(m, "Lanes", "States that go on step by step under the numbers of their controls.")
         .def(nb::init<rigid::RigidModel&, nb::object, nb::object>(), nb::arg("tree"), nb::arg("setting"), nb::arg("arrays"),
              nb::keep_alive<1, 2>())

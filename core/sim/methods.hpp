@@ -45,11 +45,14 @@ public:
         if (!touches(method)) return;
         touch_ = contact_kernels().begin(*m_.contact(), m_.pressed_model(), m_.pressed_loops());
         touch_->of_loads = m_.load_rows;
+        touch_->before = m_.contact()->impulses;
         free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
         work_ = numbers(m_.names);
     }
 
     const ContactLog* contacts() const { return touch_ ? &touch_->log : nullptr; }
+    // Impulses of contacts in the last step, by shapes, next to which those of the next one are sought; null where nothing touches.
+    std::vector<PointImpulse>* impulses() { return touch_ ? &touch_->before : nullptr; }
 
     // End of a shorter step for one that could not be taken, in nanoseconds; `now`, if it cannot be taken at all. It is shorter where shapes
     // would pass each other in it.
@@ -71,7 +74,7 @@ public:
     // The next step is one of another motion: nothing is known of its start, and the log is cleared.
     void forget() {
         begun_ = weighed_ = false, m_.forget_sample();
-        if (touch_) touch_->log.steps.clear(), touch_->log.points.clear();
+        if (touch_) touch_->log.steps.clear(), touch_->log.points.clear(), touch_->before.clear();
     }
 
     // Forces are others than those that the last step ended with.
@@ -92,7 +95,10 @@ public:
                 const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
                 touch_->part = 1.0;
                 if (!m_.sample(t, x)) return false;
-                if (method_ == MOREAU ? moreau(t, x, w, h) : midpoint(t, x, w, h)) return true;
+                if (method_ == MOREAU ? moreau(t, x, w, h) : midpoint(t, x, w, h)) {
+                    touch_->before.swap(touch_->after);
+                    return true;
+                }
                 touch_->log.steps.resize(steps), touch_->log.points.resize(points);
                 return false;
             }

@@ -8,6 +8,7 @@
 #include "loops/closed_solver.hpp"
 #include "methods.hpp"
 #include "sim/components/plan_object.hpp"
+#include "sim/contact/contact_tables.hpp"
 #include "prescribed.hpp"
 #include "sim/calls/python_functions.hpp"
 #include "rigid/wrenches.hpp"
@@ -151,6 +152,7 @@ inline void read_contact(nb::handle of, Held& held, const rigid::Model& model, i
     to.energy = integer(of, "energy") != 0, to.tolerance = number(of, "tolerance");
     if (!(to.tolerance > 0.0)) refuse("tolerance must be positive");
     to.thin = number(of, "thin");
+    to.impulses = read_impulses(field(of, "impulses"), "impulses");
 }
 
 // Dofs whose motion is prescribed (`CompiledPrescribed` of sim/forces/compiled_prescribed.py). `loads`: how many there are; `slots`

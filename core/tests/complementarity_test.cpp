@@ -113,6 +113,22 @@ void test_patterns(const Problem& problem, const std::vector<double>& p, const s
     }
 }
 
+// From impulses near those of the solution, or anywhere else: the laws are obeyed; from the solution itself, with its motion.
+void test_guesses(const Problem& problem, const std::vector<double>& p, const std::vector<double>& u, double size) {
+    Options options;
+    for (const double scale : {1.0, 1.02, 0.3, -2.0}) {
+        std::vector<double> guess(p), start(p.size(), 0.0), after(p.size());
+        for (std::size_t i = 0; i < p.size(); ++i) guess[i] *= i % 3 == 1 ? scale : 1.0;
+        options.guess = guess.data();
+        expect(Solver().solve(problem, options, start.data()).residual <= 1e-9, "a contact problem from a guess");
+        velocity(problem, start.data(), after.data());
+        bool same = true;
+        for (std::size_t i = 0; i < p.size(); ++i) same = same && std::fabs(after[i] - u[i]) <= 1e-6 * size;
+        if (scale == 1.0) expect(same, "the motion of a contact problem from its solution");
+        if (!same) gives_up("from a guess, another solution of Coulomb's law");
+    }
+}
+
 }  // namespace
 }  // namespace soacraft
 
@@ -147,6 +163,7 @@ void test_complementarity(unsigned seed) {
     }
     expect(out.residual <= 1e-9, "a contact problem");
     test_patterns(problem, p, u, size);
+    test_guesses(problem, p, u, size);
     std::vector<double> M = x.S, z(static_cast<std::size_t>(x.rows));
     for (soacraft::index i = 0; i < x.rows; ++i) M[static_cast<std::size_t>(i * x.rows + i)] += 0.1;
     soacraft::index pivots = 0;

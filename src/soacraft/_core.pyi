@@ -436,6 +436,23 @@ class SystemPlan:
 def twins() -> dict[str, int]:
     """The addresses of the compiled equations that come along, by name."""
 
+class LaneImpulses:
+    """Impulses of contacts in the last step of each lane, (points, 11): shapes, place, impulse and moment of each
+    point."""
+
+    def __init__(self, count: int) -> None: ...
+    def get(self, lane: int) -> _Reals:
+        """Those of a lane."""
+
+    def set(self, lane: int, table: _Reals) -> None:
+        """Let a lane have these."""
+
+    def clear(self, lane: int) -> None:
+        """Let a lane have none."""
+
+    def take(self, other: LaneImpulses) -> None:
+        """Let all lanes have those of other ones."""
+
 class Lanes:
     """States that go on step by step, each by itself, under the numbers of their controls (`soacraft.sim.steppers`).
     `arrays` is a `LaneArrays` of sim/compiled.py, which compiled code shares."""

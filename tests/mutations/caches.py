@@ -75,7 +75,7 @@ CACHES = (
         "caches",
         "results of other parameters",
         RESULTS,
-        "not isinstance(found, Body) and graph.parameters != self._source.parameters",
+        "not isinstance(carried, Body) and graph.parameters != self._source.parameters",
         "False",
     ),
     # -- loops ---------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ CACHES = (
         "caches",
         "rates of compound bodies at another state",
         "loops/embedding/sensitivity.py",
-        "if kept is None or kept[0] is not token:",
-        "if kept is None:",
+        "if stored is None or stored[0] is not token:",
+        "if stored is None:",
     ),
 )

@@ -50,8 +50,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "a constraint is made for each dof, in the same call",
     (
         "src/soacraft/robot/control/freedoms.py",
-        "for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=True):",
-        "for body, where in zip(mb.bodies, mb.layout.hinge_v, strict=False):",
+        "for body, dofs in zip(mb.bodies, mb.layout.hinge_v, strict=True):",
+        "for body, dofs in zip(mb.bodies, mb.layout.hinge_v, strict=False):",
     ): "a model has as many slices as bodies",
     (
         "src/soacraft/robot/estimation/prediction.py",
@@ -85,8 +85,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "steps of the planner are within the reach of a step of a motion: neither is a limit",
     (
         "src/soacraft/robot/whole_body/levels.py",
-        "spare = kept + (n if closed else 0)",
-        "spare = kept + (n if closed else 1)",
+        "spare = count + (n if closed else 0)",
+        "spare = count + (n if closed else 1)",
     ): "a spare number that is in no row is zero",
     (
         "src/soacraft/robot/grasping/cones.py",
@@ -95,8 +95,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "where the cost is below two the search may end at a gap of 2e-11 for 1e-11, which is rounding",
     (
         "src/soacraft/loops/embedding/rates.py",
-        "if left > 1000.0 * compound.zero * size:",
-        "if left > 2000.0 * compound.zero * size:",
+        "if residual > 1000.0 * compound.zero * size:",
+        "if residual > 2000.0 * compound.zero * size:",
     ): "what is left is rounding, or as large as the rows: no state is between once and twice of this tolerance",
     (
         "src/soacraft/flexible/bases.py",
@@ -105,8 +105,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "residual modes are normalised",
     (
         "src/soacraft/sim/systems/frames.py",
-        "size = self.sizes.get(told.path, 19)",
-        "size = self.sizes.get(told.path, 20)",
+        "size = self.sizes.get(frame.path, 19)",
+        "size = self.sizes.get(frame.path, 20)",
     ): "19 numbers are all that a port may need: 20 are enough too",
     (
         "src/soacraft/robot/estimation/observer.py",

@@ -422,7 +422,9 @@ MUTATIONS = (
         "gamma += second * float(v[i]) ** 2",
         "gamma += 0.0",
     ),
-    Mutation("loops", "without x0", SPLIT, "X[d], x0[d] = found[:, :-1], found[:, -1]", "X[d] = found[:, :-1]"),
+    Mutation(
+        "loops", "without x0", SPLIT, "X[d], x0[d] = solution[:, :-1], solution[:, -1]", "X[d] = solution[:, :-1]"
+    ),
     Mutation(
         "loops",
         "without x0 in a",

@@ -53,7 +53,7 @@ private:
         stepper.forget();
         for (index i = 0; i < steps; ++i) {
             interrupt::check();
-            if (m.hold(i)) stepper.forget();
+            if (m.hold(i)) stepper.forget_rates();
             if (i == 0 && !m.rates(0.0, x.data(), w.data())) return i;
             const index goal = (i + 1) * step;
             for (index now = i * step, end = goal; now < goal;) {  // in parts where shapes would pass each other

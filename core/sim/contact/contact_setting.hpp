@@ -38,6 +38,15 @@ struct TouchingLoops {
     const std::vector<double>* theta;
 };
 
+// The impulse on the second of two shapes at a point, and its moment of friction, in inertial axes.
+struct PointImpulse {
+    index a, b;
+    double point[3], impulse[3], moment[3];
+    static constexpr index SIZE = 11;
+
+    bool operator<(const PointImpulse& other) const { return a != other.a ? a < other.a : b < other.b; }
+};
+
 struct ContactSetting {
     const contact::SpotQuery* scene;
     std::vector<index> body;     // that carries each shape, -1: the inertial frame
@@ -54,6 +63,7 @@ struct ContactSetting {
     bool energy;  // restitution is made smaller where the energy would rise
     double tolerance;
     double thin;  // the least width of two shapes that may touch, together
+    std::vector<PointImpulse> impulses;  // of the step before the first one
 };
 
 // Numbers for each step with a contact problem, and for each point of contact in it.
@@ -69,6 +79,7 @@ public:
     std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
     std::vector<LoadRow> of_loads;  // what of it is of rows of loads, stops first, which `force` is without
     ContactLog log;
+    std::vector<PointImpulse> before, after;  // by shapes: of the last step, next to which those of this one are sought; of this one
     bool recorded = true;  // whether forces and a log are wanted
     double part = 1.0;     // of a step that would lead shapes through each other: what of it does not
 

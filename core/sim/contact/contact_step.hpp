@@ -125,7 +125,7 @@ private:
     template <class Apart>
     bool press(double t, double h, double past, const double* q, const double* v0, const double* v_free, const Apart& apart,
                bool& pressed) {
-        pressed = false;
+        pressed = false, after.clear();
         std::memcpy(v.data(), v_free, v.size() * sizeof(double));
         for (std::size_t i = 0; i < stride_.size(); ++i) stride_[i] = AHEAD * h * std::fabs(v_free[i]);
         std::memset(force.data(), 0, force.size() * sizeof(double));
@@ -322,7 +322,8 @@ private:
             if (leaves_[i] || shifted_[at(points_[i].row)] >= 0.0) normal = 0.0, pattern = true;
         }
         if (!pattern) p_.assign(at(n), 0.0);
-        if (!problem_.solve(shifted_.data(), set_.tolerance, p_.data(), n, pattern)) return false;
+        const bool guessed = guess_impulses();
+        if (!problem_.solve(shifted_.data(), set_.tolerance, p_.data(), n, pattern, guessed ? guess_.data() : nullptr)) return false;
         work = 0.0;
         change_.resize(at(n));
         tree_.rows.multiply(p_.data(), held_.data(), change_.data());
@@ -330,6 +331,40 @@ private:
         gain = work;
         for (const Struck& x : struck_) gain += p_[at(x.row)] * (b_[at(x.row)] + 0.5 * change_[at(x.row)]);
         return true;
+    }
+
+    // guess_ <- the impulses of the last step in the rows of this one, of the nearest points of the same shapes; false where there
+    // are none.
+    bool guess_impulses() {
+        guess_.assign(at(tree_.rows.rows), 0.0);
+        bool any = false;
+        for (const ContactPoint& x : points_) {
+            const PointImpulse* nearest = nullptr;
+            double least = HUGE_VAL;
+            const PointImpulse of_pair{x.a, x.b, {}, {}, {}};
+            for (auto y = std::lower_bound(before.begin(), before.end(), of_pair); y != before.end() && !(of_pair < *y); ++y) {
+                const double away = spatial::length_of(x.middle - vec(y->point));
+                if (away < least) least = away, nearest = &*y;
+            }
+            if (!nearest) continue;
+            const spatial::Twist p{vec(nearest->moment), vec(nearest->impulse)};
+            for (index r = 0; r < x.touch.rows; ++r) guess_[at(x.row + r)] = dot(x.touch.along(r), p);
+            any = true;
+        }
+        return any;
+    }
+    static spatial::Vec3 vec(const double* x) { return {x[0], x[1], x[2]}; }
+    spatial::Twist impulse_at(const ContactPoint& x) const {
+        spatial::Twist p = spatial::none<double>();
+        for (index r = 0; r < x.touch.rows; ++r) p += p_[at(x.row + r)] * x.touch.along(r);
+        return p;
+    }
+    void keep_impulses() {
+        for (const ContactPoint& x : points_) {
+            const spatial::Twist p = impulse_at(x);
+            after.push_back({x.a, x.b, {x.middle.x, x.middle.y, x.middle.z}, {p.v.x, p.v.y, p.v.z}, {p.w.x, p.w.y, p.w.z}});
+        }
+        if (!std::is_sorted(after.begin(), after.end())) std::stable_sort(after.begin(), after.end());
     }
 
     bool solve(double t, double h, bool& pressed) {
@@ -353,6 +388,7 @@ private:
             if (!solved(factor, work, gain)) return false;
         }
         for (index i = 0; i < n; ++i) pressed = pressed || p_[at(i)] != 0.0;
+        keep_impulses();
         if (pressed) {
             tree_.release(tree_.rows, p_.data(), held_.data());
             for (std::size_t i = 0; i < v.size(); ++i) v[i] += held_[i];
@@ -382,8 +418,7 @@ private:
         double depth = 0.0;
         for (std::size_t i = 0; i < points_.size(); ++i) {
             const ContactPoint& x = points_[i];
-            spatial::Twist p = spatial::none<double>();
-            for (index r = 0; r < x.touch.rows; ++r) p += p_[at(x.row + r)] * x.touch.along(r);
+            const spatial::Twist p = impulse_at(x);
             depth = x.gap < -depth ? -x.gap : depth;
             const double row[] = {static_cast<double>(x.a), static_cast<double>(x.b), x.middle.x, x.middle.y, x.middle.z,
                                   p.v.x, p.v.y, p.v.z, p.w.x, p.w.y, p.w.z, x.gap, static_cast<double>(states_[i])};
@@ -399,7 +434,7 @@ private:
     spatial::TreeRows tree_, end_;  // at the smooth end of the step or in its middle, and at its start or its end
     bool midway_ = false;
     std::vector<spatial::Twist> before_;  // velocities of the elements when the step begins
-    std::vector<double> stride_, held_, middle_, bounce_, allowed_, b_, shifted_, change_, p_;
+    std::vector<double> stride_, held_, middle_, bounce_, allowed_, b_, shifted_, change_, p_, guess_;
     std::vector<ContactPoint> points_, ends_, aside_;  // those of the step, those at its end, those that do not count in it
     struct HeldRow {
         index dof;

@@ -27,6 +27,7 @@ from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.closed import Chain
+from soacraft.sim.compiled_parts import chain_of, holds_of, prescribed_of
 from soacraft.sim.forces.compiled_contact import CompiledContact
 from soacraft.sim.forces.compiled_holds import CompiledHolds
 from soacraft.sim.forces.compiled_prescribed import CompiledPrescribed
@@ -166,6 +167,8 @@ class LaneArrays(NamedTuple):
     """Numbers of the controls, (lanes, controls)."""
     now: Integers
     """Nanoseconds, (lanes)."""
+    impulses: Any
+    """Impulses of contacts in the last step of each: `_core.LaneImpulses`."""
     driven: Integers
     """The loads that have the numbers of u."""
     pushed: int
@@ -290,7 +293,7 @@ class CompiledMotion:
             self._read_numbers()
         problem, size, chain = self._problem, len(w), None
         if problem.is_closed:
-            chain = problem.chain(*problem.parts(x)[:2])
+            chain = chain_of(problem, *problem.parts(x)[:2])
             if chain is None:
                 return None, pace
         now, goal, step, _ = course
@@ -331,12 +334,12 @@ class CompiledMotion:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])
             if touch.takes_out:
                 return None, pace
-            contact = touch.compiled()
+            contact = touch.compiled(now / 1e9)
         setting = self._setting._replace(
             chain=chain, contact=contact, held=held, plan=plan, pause=pause,
             visits=None if visits is None else visits.begin(self._setting.values, self._numbers, most),
-            prescribed=problem.compiled_prescribed(carried),
-            holds=problem.compiled_holds() if problem.holds.all else None,
+            prescribed=prescribed_of(problem, carried),
+            holds=holds_of(problem) if problem.holds.all else None,
         )  # fmt: skip
         conditions = problem.conditions_now  # a visit may change it
         done, *after, log = self._walk(setting, way, x, w, track, carried, visits)
@@ -443,7 +446,7 @@ class CompiledMotion:
     def of_lane(self, chain: Chain | None) -> tuple[Any, Setting]:
         """The kernels and the setting of a lane, with the parameters and numbers of now."""
         contact = self._problem.contact.compiled()
-        prescribed = self._problem.compiled_prescribed()
+        prescribed = prescribed_of(self._problem)
         return self._kernels, self._setting._replace(chain=chain, contact=contact, prescribed=prescribed)
 
     def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:

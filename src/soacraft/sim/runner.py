@@ -224,7 +224,7 @@ class Runner:
             labels = problem.names, task.method.name, problem.facts.labels, columns, keeping.documents
             goes_on = log.begin(Layout(_sizes(problem), *labels), keeping.goes_on)
         if problem.contact.touches:
-            problem.contact.begin_run()
+            problem.contact.begin_run(state.t)
         task.recorder.first(state.now.seconds, state.x, state.w, goes_on)
         calls = task.watch.events or not problem.components.is_empty or (problem.count and problem.has_functions)
         if calls:  # one that changes the structure leaves this row

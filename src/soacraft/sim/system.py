@@ -23,19 +23,9 @@ from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.sim import jacobian
 from soacraft.sim.breaks import ALWAYS
-from soacraft.sim.carried import CompiledCarried
 from soacraft.sim.clock import without_rounding
-from soacraft.sim.closed import Chain, Closed, Stabilized, rolling_closure
+from soacraft.sim.closed import Closed, Stabilized, rolling_closure
 from soacraft.sim.floating_dofs import floating_dofs
-from soacraft.sim.forces.compiled_holds import CompiledHolds, compiled_holds
-from soacraft.sim.forces.compiled_prescribed import (
-    NUMBERS,
-    REST,
-    CompiledPrescribed,
-    Guide,
-    compiled_prescribed,
-    guides_of,
-)
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.contact_element import Touching
 from soacraft.sim.forces.control_laws import ControlLaws
@@ -45,7 +35,7 @@ from soacraft.sim.forces.hinge_rows import HingeRow, HingeRows
 from soacraft.sim.forces.holds import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
-from soacraft.sim.forces.varying_mass import NODES, SLOPES, WEIGHTS, VaryingMass
+from soacraft.sim.forces.varying_mass import VaryingMass
 from soacraft.sim.implicit import Implicit
 from soacraft.sim.integrators.manifold import Coordinates, Motions, Product, Vectors
 from soacraft.sim.integrators.steps import Step
@@ -54,12 +44,9 @@ from soacraft.sim.model_facts import ModelFacts
 from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.runs.force_columns import ForceColumns
 from soacraft.spatial.checks import Array
-from soacraft.spatial.inertia import Inertia
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
-#: Held dofs whose compliance has a smaller part of its largest one are tied to each other by closures, or nearly so.
-_LOOSE = 1e-6
 #: Times closer than this are one instant: times of runs are whole nanoseconds.
 _INSTANT = 0.5e-9
 #: A force that is evaluated again where it was evaluated before is the same to this part of it.
@@ -117,15 +104,15 @@ class Mechanism:
         """True if dofs have a prescribed motion, or may stick."""
         # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
         self._silent: list[Load] = [Stored(), Passive()] if mb.nv else []
-        self._varying = VaryingMass(components.weighs) if components.weighs else None
-        self.varies = self._varying is not None
+        self.varying_mass = VaryingMass(components.weighs) if components.weighs else None
+        self.varies = self.varying_mass is not None
         """True if masses of bodies are functions of time and state."""
         self._span = ALWAYS  # the times at which functions are evaluated
         self.ticks_first = False
         """True before the first tick of a run: masses are those of the model, as nothing that ticks gave one yet."""
         self._reweighed = 0  # by how much the version of the parameters grew by masses that vary
-        if self._varying is not None:
-            self._silent.append(self._varying)
+        if self.varying_mass is not None:
+            self._silent.append(self.varying_mass)
         for load in self._silent:
             load.bind(mb)
         if isinstance(description.contact, Contact):
@@ -330,8 +317,8 @@ class Mechanism:
         q, v, rest = self.parts(x)
         self._placed = None
         self.components.place(t, q, v, rest[len(self.names) :])
-        if self._varying is not None and not self.ticks_first:
-            grown = self._varying.set(self.components.masses())
+        if self.varying_mass is not None and not self.ticks_first:
+            grown = self.varying_mass.set(self.components.masses())
             self._reweighed += grown
         self._placed = t, x
 
@@ -364,72 +351,7 @@ class Mechanism:
     @property
     def masses(self) -> Array | None:
         """Masses that vary, as they were placed last; None where none does."""
-        return None if self._varying is None else self._varying.masses
-
-    def weighed(self, step: Step) -> Step:
-        """A step whose end has the work of masses that varied in it: integral of e dm. Bodies have those of its end."""
-        if self._varying is None or step.weighed or step.h <= 0.0:
-            return step
-        points = [step.at(float(theta)) for theta in NODES]
-        masses = []
-        for theta, x in zip(NODES, points, strict=True):
-            self.place(step.t0 + float(theta) * step.h, x)
-            masses.append(self._varying.masses)
-        m = np.array(masses)
-        if not (m != m[0]).any():
-            return step
-        nq, _, nv = self.sizes
-        X = np.array(points)
-        energies = self._varying.energies(X[:, :nq], X[:, nq : nq + nv])
-        work = float(WEIGHTS @ (energies * (SLOPES @ m)).sum(axis=1))
-        return replace(step, x1=self._with_mass_work(step.x1, work))
-
-    def reweighed(self, t: float, x: Array, before: Array) -> Array:
-        """The point after masses jumped there from those before: velocities are kept, e times the jump is work."""
-        assert self._varying is not None
-        self.place(t, x)
-        jump = self._varying.masses - before
-        if not jump.any():
-            return x
-        return self._with_mass_work(x, float(self._varying.energies(*self.parts(x)[:2]) @ jump))
-
-    def grown(self, t0: float, x0: Array, t1: float, x1: Array) -> tuple[float, float]:
-        """Growth of the mechanical energy between two points, and the part of it by masses that vary, with the
-        mean of e of both ends. Bodies have the masses of the second point."""
-        if self._varying is None:
-            return self.mechanical_energy(x1) - self.mechanical_energy(x0), 0.0
-        ends = []
-        for t, x in ((t0, x0), (t1, x1)):
-            self.place(t, x)
-            e = self._varying.energies(*self.parts(x)[:2])
-            ends.append((self.mechanical_energy(x), self._varying.masses, e))
-        (before, m0, e0), (after, m1, e1) = ends
-        return after - before, float(0.5 * (e0 + e1) @ (m1 - m0))
-
-    def mass_slopes(self, t: float, q: Array, v: Array, vdot: Array) -> Array:
-        """Slopes of the force that accelerations vdot take, less that of the loads, along each mass, (nv, masses). It
-        is linear in them: the difference at twice the mass is exact."""
-        assert self._varying is not None
-
-        def needed() -> Array:
-            loads = sum((x.force(t, state) for x in self.loads), start=np.zeros(len(v)))
-            return np.asarray(self.inverse_dynamics(q, v, vdot) - loads)
-
-        columns, state = [], self.mb.state(q, v)
-        for body, mass in zip(self._varying.bodies, self._varying.masses, strict=True):
-            inertia = body.inertia
-            body.inertia, state = Inertia(2.0 * mass, inertia.com, 2.0 * inertia.moment), self.mb.state(q, v)
-            try:
-                doubled = needed()
-            finally:
-                body.inertia, state = inertia, self.mb.state(q, v)
-            columns.append((doubled - needed()) / mass)
-        return np.array(columns).reshape(-1, len(v)).T
-
-    def _with_mass_work(self, x: Array, work: float) -> Array:
-        x = np.array(x)
-        x[self.sizes[0] + self.sizes[2] + self.names.index(VaryingMass.name)] += work
-        return x
+        return None if self.varying_mass is None else self.varying_mass.masses
 
     def displaced(self) -> None:
         """Mark what is carried along as changed, as after a tick."""
@@ -547,40 +469,6 @@ class Mechanism:
     def inverse_dynamics(self, q: Array, v: Array, vdot: Array) -> Array:
         """The generalized force of the tree for given accelerations, its own springs and dampers counted."""
         return dyn.inverse_dynamics(self.mb, q, v, vdot, ignore_loops=True)
-
-    def compiled_prescribed(self, carried: CompiledCarried | None = None) -> CompiledPrescribed | None:
-        """The prescribed and held dofs for compiled steps, which walk through `carried`; None where motions follow from
-        forces alone."""
-        if not self.constrained:
-            return None
-        names = self.mb.dof_names
-        slots = {} if carried is None else {names.index(dof): slot for dof, slot in carried.motions.items()}
-        guides = guides_of(self.prescribed.guides, slots)
-        for x in self.holds.active:
-            held = REST if x.guide is None else NUMBERS
-            load = self.description.loads.index(x)
-            guides.append(Guide(x.number, x.place, load, held, numbers=x.guide or (0.0, 0.0, 0.0)))
-        return compiled_prescribed(sorted(guides, key=lambda x: x.dof), self.prescribes)
-
-    def chain(self, q: Array, v: Array) -> Chain | None:
-        """The solver of a closed chain for compiled steps; None of a tree, and where Python must look first: closures
-        tie dofs that are held to each other, or nearly so."""
-        if not self.is_closed:
-            return None
-        held = [x.number for x in self.holds.active]
-        dofs = sorted([*held, *self.prescribed_dofs])
-        if held:
-            Y = self.compliance(q)[np.ix_(dofs, dofs)]
-            size = np.sqrt(np.maximum(np.diag(Y), np.finfo(float).tiny))
-            values = np.linalg.eigvalsh(Y / size / size[:, None])
-            if values[0] <= _LOOSE * values[-1]:
-                return None
-        return self.closures.chain(q, v, dofs)
-
-    def compiled_holds(self) -> CompiledHolds | None:
-        """The loads that may hold a dof, for compiled steps; None where there are none."""
-        holds = self.holds.all
-        return compiled_holds(holds, [self.description.loads.index(x) for x in holds]) if holds else None
 
     def violations(self, q: Array, v: Array) -> Array:
         """Openings of the closures, at each of many states."""
@@ -708,7 +596,7 @@ class Mechanism:
         """Prescribed coordinates at their prescribed values, the rest on the closures."""
         if not (self.constrained or self.is_closed):
             return x
-        if self.prescribes or self._varying is not None:
+        if self.prescribes or self.varying_mass is not None:
             self.place(t, x)  # what is carried along may give motions, and the masses of the metric
         q, v, work = self.parts(np.array(x))
         self.prescribed.impose(t, q, v)

@@ -15,6 +15,7 @@ from soacraft.sim.course.start import at_point, rates_of, started
 from soacraft.sim.course.state import RunState
 from soacraft.sim.course.task import RunParts, RunTask
 from soacraft.sim.events import Signs
+from soacraft.sim.forces.contact_impulses import as_table, by_names
 from soacraft.sim.states.compatibility import Fit
 from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.stride import StepMemory
@@ -88,6 +89,7 @@ def sim_state(parts: RunParts, state: RunState, within: bool = False) -> SimStat
         embedding=None if choice is None else (tuple(choice[0]), choice[1]),
         within=within,
         began=problem.contact.began,
+        impulses=by_names(problem.contact.impulses_at(state.t), problem.contact.shapes),
         controls=parts.acting.numbers,
         ticks=tuple(ticks),
         held=held,
@@ -104,6 +106,7 @@ def resumed(parts: RunParts, value: SimState) -> RunState:
     parts.stability.forget()
     problem.closures.recall(value.closures, value.independent, value.embedding)
     problem.contact.recall(value.began)
+    problem.contact.begin_with(value.t, as_table(value.impulses, problem.contact.shapes))
     problem.components.recall(value.ticks, {name: deepcopy(x) for name, x in value.held.items()})
     problem.components.present = np.array(value.z)
     problem.displaced()

@@ -14,6 +14,7 @@ from soacraft.sim.course.state import AHEAD, BEFORE_ALL, RunState
 from soacraft.sim.course.task import RunParts, RunTask
 from soacraft.sim.events import Crossing, Signs
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.mass_work import with_mass_work
 from soacraft.sim.runs.block import Block
 from soacraft.sim.stride import Walked
 from soacraft.sim.visits import VisitPlan
@@ -39,7 +40,7 @@ def single(task: RunTask, state: RunState) -> tuple[Step, float | None, Crossing
     crossing, signs = watch.find(state.signs, taken.step)
     if crossing is not None:
         taken, crossing, signs = task.stride.cut(problem, taken, state.now, crossing, watch, signs, breaks)
-    step = problem.weighed(taken.step)
+    step = with_mass_work(problem, taken.step)
     now = msgspec.structs.replace(state, now=taken.end, x=step.x1, w=step.w1, steps=taken.memory, signs=signs)
     return step, taken.error, crossing, task.show(now)
 

@@ -11,6 +11,7 @@ from soacraft.sim.course.jumps import jumps, turned
 from soacraft.sim.course.state import RunState
 from soacraft.sim.course.task import RunTask
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.mass_work import after_mass_jump
 from soacraft.spatial.checks import Array
 
 
@@ -72,4 +73,4 @@ def weighed(task: RunTask, state: RunState, before: Array | None) -> RunState:
     """The state with the work of masses that jumped there, from those `before`; None where none varies."""
     if before is None:
         return state
-    return task.show(msgspec.structs.replace(state, x=task.problem.reweighed(state.t, state.x, before)))
+    return task.show(msgspec.structs.replace(state, x=after_mass_jump(task.problem, state.t, state.x, before)))

@@ -54,6 +54,8 @@ class CompiledContact(NamedTuple):
     tolerance: float
     thin: float
     """The least thickness of two shapes that may touch, together."""
+    impulses: Array = np.zeros((0, 11))
+    """(points, 11): of the last step, as `contact_impulses` has them."""
 
 
 def compiled_contact(

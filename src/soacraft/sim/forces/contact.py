@@ -38,6 +38,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.results import finite_or_refused
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
 from soacraft.sim.forces.contact_element import PassesThrough, Touching, closures, read_choice, read_tolerance
+from soacraft.sim.forces.contact_impulses import NO_IMPULSES, impulses_of, is_same_time
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.hinge_rows import HingeRows, Rub, Stop, frictions_of, limits_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
@@ -224,9 +225,21 @@ class Contact(Remade, Touching):
         `run.contacts`."""
         return self.diary.steps
 
-    def begin_run(self) -> None:
-        """Begin the steps of another run: those of the last one stay with that."""
-        self.diary = ContactDiary()
+    def begin_run(self, t: float) -> None:
+        """Begin the steps of another run at a time: those of the last one stay with that."""
+        self.diary = ContactDiary((t, self.impulses_at(t)))
+
+    def impulses_at(self, t: float) -> Array:
+        """The impulses of the step that ended at a time, next to which those of the next one are sought, (points, 11);
+        none where no step did."""
+        table, start = impulses_of(self.diary.last, t), self.diary.start
+        if table is None and start is not None and is_same_time(start[0], t):
+            table = start[1]
+        return NO_IMPULSES if table is None else table
+
+    def begin_with(self, t: float, table: Array) -> None:
+        """Let these be the impulses of the step that ended at a time, and forget those of all others."""
+        self.diary.start, self.diary.last = (t, table), None
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -293,6 +306,7 @@ class Contact(Remade, Touching):
     def recall(self, began: bool) -> None:
         """Go on with nothing known of the last step; the state tells the start of the next contact problem."""
         self.follow()
+        self.diary.start = self.diary.last = None
         self._compiled, self._step = None, self._step._replace(pressed=None)
         self._set_forces(None)
         self._start = self._start._replace(began=began, overlaps=())  # looked for again if the run has not begun
@@ -300,6 +314,7 @@ class Contact(Remade, Touching):
     def begin_anew(self) -> None:
         """The state is a new one: it is looked at as that of a first run."""
         self._start = _UNSEEN
+        self.diary.start = self.diary.last = None
 
     @property
     def takes_out(self) -> bool:
@@ -311,14 +326,16 @@ class Contact(Remade, Touching):
         self.follow()
         return tuple(self._beyond(t, q)) if self._start.first is None else self._start.first
 
-    def compiled(self) -> CompiledContact:
-        """Contact as compiled steps read it; kept until something of it changes. `begin` comes first."""
+    def compiled(self, t: float | None = None) -> CompiledContact:
+        """Contact as compiled steps read it, with the impulses of the step that ended at t, if it is given; kept until
+        something of it changes. `begin` comes first."""
         core = self.scene.compiled[0]
         key = core, self._parts.surfaces, self._parts.stops, self._parts.rubs
         if self._compiled is None or any(x is not y for x, y in zip(self._compiled[0], key, strict=True)):
             setting = compiled_contact(self.scene, *key[1:], self._law.restitution == "energy", self._law.tolerance)
             self._compiled = key, setting
-        return self._compiled[1]
+        contact = self._compiled[1]
+        return contact if t is None else contact._replace(impulses=self.impulses_at(t))
 
     def take(self, log: tuple[Array, Array], forces: Array) -> None:
         """The contacts of compiled steps, as arrays, and the `mean_forces` of the last of them; they are made into
@@ -328,8 +345,7 @@ class Contact(Remade, Touching):
 
     def take_back(self, t: float) -> None:
         """Forget the contacts of steps that end after a time, which are taken again."""
-        while self.steps and self.steps[-1].t > t:
-            self.steps.pop()
+        self.diary.take_back(t)
 
     def report(self) -> Text:
         """A text: contact data of the model, such as MJCF's condim, solref and pairs, and what becomes of each."""

@@ -105,17 +105,29 @@ class Touches(NamedTuple):
 class ContactDiary:
     """The contacts of a run as they happen; logs of compiled steps are made into steps when these are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: tuple[float, Array] | None = None) -> None:
+        self.start = start
+        """Time and impulses with which the first step begins; None for no impulses."""
         self._steps: list[ContactStep] = []
         self._logs: list[ContactLog] = []
+        self.last: ContactLog | ContactStep | None = None
+        """The last step, or the log that ends with it; None if it counts no longer."""
 
     def add(self, steps: Sequence[ContactStep]) -> None:
         """Keep steps."""
         self.steps.extend(steps)
+        self.last = steps[-1] if steps else self.last
+
+    def take_back(self, t: float) -> None:
+        """Forget the steps that end after a time."""
+        while self.steps and self.steps[-1].t > t:
+            self._steps.pop()
+        self.last = self._steps[-1] if self._steps else None
 
     def take(self, log: ContactLog) -> None:
         """Keep a log."""
         self._logs.append(log)
+        self.last = log
 
     @property
     def steps(self) -> list[ContactStep]:

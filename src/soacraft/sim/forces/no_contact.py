@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from soacraft.sim.forces.contact_impulses import NO_IMPULSES
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep
 from soacraft.spatial.checks import Array
 
@@ -35,8 +36,15 @@ class NoContact:
         """Return this one, which remembers nothing."""
         return self
 
-    def begin_run(self) -> None:
+    def begin_run(self, t: float) -> None:
         """No steps."""
+
+    def impulses_at(self, t: float) -> Array:
+        """No impulses."""
+        return NO_IMPULSES
+
+    def begin_with(self, t: float, table: Array) -> None:
+        """No impulses."""
 
     def begin(self, t: float, q: Array) -> None:
         """Do nothing: no shapes are in each other."""
@@ -57,7 +65,7 @@ class NoContact:
         """The unchanged point."""
         return x
 
-    def compiled(self) -> None:
+    def compiled(self, t: float | None = None) -> None:
         """No value for compiled steps."""
 
     def take(self, log: tuple[Array, Array], force: Array) -> None:

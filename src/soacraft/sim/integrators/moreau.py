@@ -29,6 +29,7 @@ from soacraft.sim.forces.varying_mass import VaryingMass
 from soacraft.sim.implicit import Implicit, ImplicitProblem
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.mass_work import energy_growth
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class Moreau(Method):
         of_contact = mechanism.names.index(mechanism.contact.name) if mechanism.contact.touches else -1
         before = mechanism.work_of(x)
         done[of_contact] = before[of_contact]
-        grown, by_mass = mechanism.grown(t, x, t + h, end)
+        grown, by_mass = energy_growth(mechanism, t, x, t + h, end)
         if mechanism.varies:
             done[mechanism.names.index(VaryingMass.name)] += by_mass
         done[of_contact] += grown - (done - before).sum()

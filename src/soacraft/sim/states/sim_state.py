@@ -89,7 +89,8 @@ class SimState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     began: bool = False
     """True if contact has checked the start for overlaps."""
     impulses: Mapping[str, tuple[float, ...]] = {}
-    """Contact impulses from which the next step begins. Empty: every step is solved from zero."""
+    """Contact impulses next to which those of the next step are sought, by the names of two shapes: place, impulse and
+    moment of each point. Empty: the next step is solved from zero."""
     controls: Mapping[str, float] = {}
     """Values of the controls that are numbers."""
     ticks: tuple[int, ...] = ()

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from soacraft.errors import SoacraftError, StateError
 from soacraft.sim.compiled import CompiledMotion, LaneArrays, Setting, kernels_and_frames
+from soacraft.sim.compiled_parts import chain_of
 from soacraft.sim.forces.compiled_contact import ContactLog
 from soacraft.sim.forces.contact_steps import ContactStep, steps_of
 from soacraft.sim.integrators.steps import Method
@@ -68,8 +69,8 @@ class Lanes:
         places = list(problem.loads)
         driven = np.array([places.index(x) for x in problems.driven], dtype=np.int64)
         arrays = LaneArrays(
-            states.x, states.theta, states.u, states.now, driven, len(places) - 1, self._stops, self._step or 0,
-            states.origin, self._threads,
+            states.x, states.theta, states.u, states.now, states.impulses, driven, len(places) - 1, self._stops,
+            self._step or 0, states.origin, self._threads,
         )  # fmt: skip
         core = CompiledMotion(problem, self._method).lanes(arrays, chain)
         if not core.ready:
@@ -113,7 +114,7 @@ class Lanes:
         """Compile the closures again if their solver chose other dofs in a step that Python took."""
         problem = self._problems.of(lane)
         q, v, _ = problem.parts(self._states.x[lane])
-        chain = problem.chain(q, v)
+        chain = chain_of(problem, q, v)
         if chain is None or not self._states.follows:
             return
         self._states.theta[lane] = chain.theta

@@ -10,6 +10,8 @@ import numpy as np
 from soacraft.errors import SimulationError, SoacraftError, StateError
 from soacraft.sim.breaks import window
 from soacraft.sim.clock import Instant
+from soacraft.sim.compiled_parts import chain_of
+from soacraft.sim.forces.contact_impulses import as_table
 from soacraft.sim.forces.contact_steps import ContactDiary
 from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Step
@@ -157,6 +159,8 @@ class Motion:
         chosen = list(lanes)
         states.follow(turns.shape[1])
         states.x[chosen], states.now[chosen] = rows, states.goal
+        for lane in chosen:
+            states.impulses.clear(lane)
         if states.follows:
             states.theta[chosen] = turns
         if not self.is_batch:
@@ -182,9 +186,8 @@ class Motion:
             if problem.is_closed:
                 problem.closures.recall(*problem.closures.memory)
                 self._make()
-        return state_of(
-            problem, self._step_memory, int(states.now[lane]), states.x[lane].copy(), numbers, run, self._switching
-        )
+        ns, x, impulses = int(states.now[lane]), states.x[lane].copy(), states.impulses.get(lane)
+        return state_of(problem, self._step_memory, ns, x, numbers, run, self._switching, impulses)
 
     @property
     def memory(self) -> Memory:
@@ -251,6 +254,9 @@ class Motion:
         for i, name in enumerate(names):
             states.u[list(lanes), i] = state.controls.get(name, 0.0)
         states.x[list(lanes)] = x
+        impulses = as_table(state.impulses, touch.shapes)
+        for lane in lanes:
+            states.impulses.set(lane, impulses)
         states.follow(len(turns))
         if states.follows:
             states.theta[list(lanes)] = turns
@@ -291,7 +297,7 @@ class Motion:
             touch.recall(True)
         problem.closures.recall(state.closures, state.independent, state.embedding)
         problem.closures.require_closed(state.q, state.v)
-        chain = problem.chain(state.q, state.v)
+        chain = chain_of(problem, state.q, state.v)
         return x, np.zeros(0) if chain is None else chain.theta.copy()
 
     def _begun_each(self, Q: Array, V: Array) -> tuple[Array, Array]:
@@ -329,7 +335,7 @@ class Motion:
     def _turns(self, q: Array, v: Array) -> Array:
         """The coordinates of the closures' hinges of a state that was just looked at; none of a tree."""
         problem = self.problems.base
-        chain = problem.chain(q, v)
+        chain = chain_of(problem, q, v)
         if chain is None:
             return np.zeros(0)
         if self._first_turns is None:
@@ -433,6 +439,7 @@ class Motion:
         if self.is_batch:
             touch.recall(True)  # its start was looked at
         x, now = states.x[lane].copy(), Instant(int(states.now[lane]))
+        touch.begin_with(now.seconds, states.impulses.get(lane))
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are refused below
                 problem.see(window(self._breaks, now))
@@ -459,6 +466,7 @@ class Motion:
                         raise SimulationError("a number of its state or its rates is not finite.")
                     if now.rest <= 0.0:
                         states.x[lane], states.now[lane] = x, now.ns
+                        states.impulses.set(lane, touch.impulses_at(now.seconds))
                         self._committed = self._switching.memory
                         self.lanes.chosen(lane)
                     if not self.is_batch:
@@ -481,8 +489,10 @@ class Motion:
         touch = problem.contact
         if isinstance(touch, NoContact):
             return
-        touched = touch.steps[-1] if touch.steps else None
+        touched, end = touch.steps[-1] if touch.steps else None, step.t0 + step.h
+        impulses = touch.impulses_at(end)
         touch.diary = ContactDiary()
+        touch.begin_with(end, impulses)
         force = touch.mean_forces
         self.lanes.keep_last(lane, Last(touched, force, problem.vdot_of(step.x1, step.w1), step.h))
 

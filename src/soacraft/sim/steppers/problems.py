@@ -14,6 +14,7 @@ from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.sim.closed import Chain
+from soacraft.sim.compiled_parts import chain_of
 from soacraft.sim.engine import engine_of
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
@@ -141,7 +142,7 @@ class LaneProblems:
         if self.states.follows:
             closures.follow(self.states.theta[lane].copy())
         closures.accelerations(q, v, np.zeros(len(v)))  # which makes the plan
-        return problem.chain(q, v)
+        return chain_of(problem, q, v)
 
     @property
     def jumps(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from soacraft.errors import CheckpointError
+from soacraft.sim.forces.contact_impulses import by_names
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
 from soacraft.sim.states.compatibility import Fit, refuse_other
@@ -43,6 +44,7 @@ def state_of(
     controls: Mapping[str, float],
     run: tuple[Sequence[str], Sequence[str]],
     switching: Switching,
+    impulses: Array,
 ) -> SimState:
     """Return the state of a stepper at a point, with the forces and controls of runs of its propagator (`run`, names of
     both), and in addition those that push."""
@@ -72,6 +74,7 @@ def state_of(
         independent=None if independent is None else tuple(independent),
         embedding=None if embedding is None else (tuple(embedding[0]), embedding[1]),
         began=problem.contact.began,
+        impulses=by_names(impulses, problem.contact.shapes),
         events=switching.names,
         signs=dict(switched.signs),
         happened=switched.happened,

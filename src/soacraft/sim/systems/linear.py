@@ -23,6 +23,7 @@ from soacraft.arguments import read_path
 from soacraft.errors import ModelError, StateError, WiringError, near
 from soacraft.model.sizes.measure import measure_of
 from soacraft.sim.jacobian import of_loads, turning
+from soacraft.sim.mass_work import mass_slopes
 from soacraft.sim.system import Mechanism
 from soacraft.sim.systems.now import problem_now
 from soacraft.sim.systems.running.flow import Flow
@@ -184,7 +185,7 @@ class _Point:
         G = np.array(columns).reshape(len(sizes), width).T
         Gt, Gz, Gm, Gy = np.split(G, np.cumsum([nv, nz, nm]))
         if nm:  # Mcal dvdot = -(dT/dm) dm: masses are as good as forces
-            Gt = Gt - problem.mass_slopes(self._t, self._q, self._v, vdot) @ Gm
+            Gt = Gt - mass_slopes(problem, self._t, self._q, self._v, vdot) @ Gm
         ends = np.cumsum([0, nv, nv, nv, nz, len(self._u)])
         q, v, a, z, u = (slice(*x) for x in pairwise(ends))
         state = np.r_[q, v, z]

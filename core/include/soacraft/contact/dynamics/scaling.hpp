@@ -66,7 +66,7 @@ public:
 
     // p (n) <- the impulses for b, from those it holds, or, with `pattern`, from which of them are not zero; whether they are good
     // to `tolerance`.
-    bool solve(const double* b, double tolerance, double* p, index n, bool pattern = false) {
+    bool solve(const double* b, double tolerance, double* p, index n, bool pattern = false, const double* guess = nullptr) {
         complementarity::Options options;
         options.tolerance = tolerance_ = tolerance, options.pattern = pattern;
         outcome = {0, 0, 0, 0, 0, true};
@@ -76,6 +76,11 @@ public:
             each.b.resize(m), each.p.resize(m);
             for (std::size_t i = 0; i < m; ++i)
                 each.b[i] = each.factor[i] * b[each.place[i]], each.p[i] = p[each.place[i]] / each.factor[i];
+            if (guess) {
+                guess_.resize(m);
+                for (std::size_t i = 0; i < m; ++i) guess_[i] = guess[each.place[i]] / each.factor[i];
+                options.guess = guess_.data();
+            }
             add(solved(each, options));
         }
         for (index i = 0; i < n; ++i) p[i] = 0.0;
@@ -127,6 +132,7 @@ private:
     std::vector<index> of_node_;         // of a node: one that it is tied to, itself for the last; NONE where nothing moves it
     std::vector<index> island_, local_;  // and its island, and its number there
     std::vector<complementarity::Piece> pieces_;
+    std::vector<double> guess_;
     std::vector<Island> islands_;
     std::size_t count_ = 0;
     double tolerance_ = 1;

@@ -17,10 +17,16 @@ class Islands {
         const index count = label(x);
         if (count <= 1) return solve_island(x, options, p);
         Outcome all = {0, 0, 0, 0, 0, true};
+        Options of_island = options;
         for (index island = 0; island < count; ++island) {
             gather(x, island, p);
+            if (options.guess) {
+                guess_.clear();
+                for (const index row : rows_) guess_.push_back(options.guess[row]);
+                of_island.guess = guess_.data();
+            }
             const Problem part = {static_cast<index>(b_.size()), blocks_.data(), static_cast<index>(blocks_.size()), S_.data(), b_.data()};
-            const Outcome one = solve_island(part, options, p_.data());
+            const Outcome one = solve_island(part, of_island, p_.data());
             for (std::size_t i = 0; i < rows_.size(); ++i) p[rows_[i]] = p_[i];
             all.residual = one.residual <= all.residual ? all.residual : one.residual;  // NaN is the worst
             all.sweeps = std::max(all.sweeps, one.sweeps), all.newton = std::max(all.newton, one.newton);
@@ -35,7 +41,7 @@ class Islands {
     LowRank low_rank_;
     std::vector<index> island_, of_row_, rows_;
     std::vector<Block> blocks_;
-    std::vector<double> S_, b_, p_;
+    std::vector<double> S_, b_, p_, guess_;
 
     Outcome solve_island(const Problem& x, const Options& options, double* p) {
         Outcome out = {0, 0, 0, 0, 0, true};

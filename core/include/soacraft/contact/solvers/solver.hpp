@@ -20,6 +20,7 @@ SOACRAFT_SOLVERS_BEGIN
 
 constexpr double SINGULAR = 1e-10;  // pivots of S this small relative to its diagonal are rounding
 constexpr double ALMOST = 1e-3;   // forces that hold all rows but for this part of b
+constexpr double CLOSER = 1e-3;   // of what is wanted, from a guess: errors of steps do not add up
 constexpr double START = 1e-3;    // eps of the first sweeps where forces are not unique
 constexpr double NEAREST = 1e-1;  // of the eps of forces of least norm: for the nearest that solve the problem itself
 
@@ -28,6 +29,7 @@ struct Options {
     index sweeps = 8, newton = 12, weights = 24, slides = 6, starts = 8;  // the most of each
     double least = 1e-11;                         // eps of compliances that may be singular
     double spread = 1e-6;                         // eps for forces of least norm
+    const double* guess = nullptr;                // impulses next to those of a solution, as of the last step, or null
     bool pattern = false;                         // p tells which contacts may press, and nothing of how much
 };
 
@@ -84,6 +86,17 @@ class Solver {
                 }
             } else if (held.solve_some(x, wanted, std::isfinite(left), p, out.unique)) {
                 return held_so();
+            }
+            if (rank == n && options.guess) {
+                std::vector<double>& near = aim;
+                near.assign(options.guess, options.guess + n), moved.assign(p, p + n);
+                slides(x, options, CLOSER * wanted, near.data(), out);
+                std::copy(near.begin(), near.end(), p);
+                if (answered()) {
+                    out.unique = true;
+                    return out;
+                }
+                std::copy(moved.begin(), moved.end(), p);
             }
             if (rank == n && x.count > 1 && slides(x, options, wanted, p, out) && answered()) {
                 out.unique = true;

@@ -27,6 +27,13 @@ public:
         const double wanted = options.tolerance * size;
         double least = judge(x, p);
         best.assign(p, p + n);
+        if (options.guess && !(least <= wanted)) {
+            std::copy(options.guess, options.guess + n, p);
+            regularised(x, options, wanted, p, out);
+            const double residual = judge(x, p);
+            if (residual < least) least = residual, best.assign(p, p + n);
+            if (!(least <= wanted)) std::fill(p, p + n, 0.0);
+        }
         index sweeps = options.sweeps;
         for (int round = 0; round < ROUNDS && !(least <= wanted); ++round, sweeps *= 8) {
             if (round > 0) std::fill(p, p + n, 0.0);
