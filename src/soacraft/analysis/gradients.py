@@ -16,7 +16,6 @@ from soacraft.dynamics.arguments import check_loops, read_graph, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.inertias import log_det_mass_matrix
 from soacraft.dynamics.quick import also_of_sko, quick
-from soacraft.dynamics.sko import of_sko
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.tree.graph import Graph
@@ -142,6 +141,9 @@ def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = Fals
     array([ 0.        , -0.66666667])
     """
     if isinstance(g, SKOModel):
+        # operators take long to load
+        from soacraft.dynamics.sko import of_sko
+
         return np.asarray(of_sko("fixman_force", g, (q, kT), {"ignore_loops": ignore_loops}))
     half = 0.5 * _temperature(kT)
     try:

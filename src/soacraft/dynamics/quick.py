@@ -19,7 +19,6 @@ from soacraft.dynamics.coupled import with_couplings
 from soacraft.dynamics.engine import answers
 from soacraft.dynamics.node_twists import node_twist
 from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
-from soacraft.dynamics.sko import of_sko
 from soacraft.dynamics.table import TABLE
 from soacraft.hints import add_hint
 from soacraft.model.flat.compiled import CompiledModel, fast_call
@@ -57,6 +56,9 @@ def quick(function: Callable[P, R]) -> Callable[P, R]:
 
 def _of_sko(name: str, m: SKOModel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of an SKO model; operators are imported when they are first asked for."""
+    # operators take long to load
+    from soacraft.dynamics.sko import of_sko
+
     return of_sko(name, m, args, kwargs)
 
 
