@@ -7,7 +7,7 @@ from tests.scales.scaled import Units, scaled, scaled_state
 
 import soacraft as sc
 from soacraft.sim.choice import read_solver
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 LENGTHS = Units(), Units(length=1e-6), Units(length=1e6)

@@ -14,7 +14,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.sim.clock import Instant
 from soacraft.sim.closed import Stabilized
 from soacraft.sim.integrators.explicit import RK4, Dop853
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.runs.block import Block
 from soacraft.sim.stride import StepMemory, Stride, Walked
 from soacraft.sim.system import Mechanism

@@ -8,7 +8,7 @@ import soacraft as sc
 from soacraft.errors import ModelError
 from soacraft.sim.engine import Engine, engine_of
 from soacraft.sim.integrators.methods import find_method
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 
 
 def method(name):

@@ -9,7 +9,7 @@ import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.implicit import SLOW, Implicit, ImplicitProblem, Linear
 from soacraft.sim.integrators.explicit import RK4
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 G = 9.81

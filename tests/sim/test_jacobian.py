@@ -9,7 +9,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.loops import forward_dynamics_derivatives
 from soacraft.sim.closed import Closed
 from soacraft.sim.jacobian import closing_rate
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 

@@ -21,7 +21,7 @@ from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.radau import Radau
 from soacraft.sim.integrators.variational import Variational, Variational4
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 

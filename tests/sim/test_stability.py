@@ -9,7 +9,7 @@ import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.implicit import Linear
 from soacraft.sim.integrators.methods import find_method
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.stability import growth, least_rate, missed, restless
 from soacraft.sim.system import Mechanism
 

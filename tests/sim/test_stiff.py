@@ -11,7 +11,7 @@ from soacraft.sim import jacobian
 from soacraft.sim.choice import read_solver
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.radau import Radau
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 

@@ -9,7 +9,7 @@ from tests.sim.test_order import MODELS, exact, tree
 
 import soacraft as sc
 from soacraft.sim.integrators.cvode import Cvode, chart_jacobian
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 
 BOTH = pytest.mark.parametrize("method", ["cvode", "ida"])

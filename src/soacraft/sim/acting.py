@@ -22,10 +22,10 @@ from soacraft.sim.forces.hinge_rows import require_rows
 from soacraft.sim.forces.loads import Function, Load, require_unused, use
 from soacraft.sim.forces.prescribed import Prescribed, find_dof, knots_of
 from soacraft.sim.integrators.methods import METHODS
-from soacraft.sim.no_components import NoComponents
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.no_components import NoComponents
+from soacraft.sim.problem.run_problem import RunProblem
+from soacraft.sim.problem.tree import Tree
 from soacraft.sim.system import Mechanism
-from soacraft.sim.tree import Tree
 from soacraft.spatial.checks import finite
 
 

@@ -7,7 +7,7 @@ from soacraft.loops import ConstraintEmbedding, FullyAugmented, Solver, TreeAugm
 from soacraft.model.tree.graph import ties_text
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
-from soacraft.sim.tree import Tree
+from soacraft.sim.problem.tree import Tree
 
 _SOLVERS: dict[str, type[Solver]] = {"ta": TreeAugmented, "fa": FullyAugmented, "ce": ConstraintEmbedding}
 

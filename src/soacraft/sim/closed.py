@@ -24,7 +24,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, Solver, forward_dynamics_derivatives
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.graph import Graph
-from soacraft.sim.tree import Tree
+from soacraft.sim.problem.tree import Tree
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:

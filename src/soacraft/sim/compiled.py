@@ -69,6 +69,11 @@ _NUMBERS, _PAUSE = 2**22, 10**8
 _FULL = 0.9
 
 
+def lane_impulses(count: int) -> _core.LaneImpulses:
+    """Impulses of contacts in the last step of each of some states; none yet."""
+    return _core.LaneImpulses(count)
+
+
 class Tableau(NamedTuple):
     """The coefficients of a Runge-Kutta method; of an adaptive one also those of its errors and its dense output."""
 

@@ -21,7 +21,7 @@ from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 
 #: Methods whose compiled steps carry components along.
 _CARRYING = (RK4, Dop853, Gauss4, Gauss6, Moreau)

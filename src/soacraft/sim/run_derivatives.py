@@ -34,7 +34,7 @@ from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.chart_slopes import ChartSlopes
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Step
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.runs.block import Block
 from soacraft.sim.sensitivity import Sensitivity, read_names
 from soacraft.sim.system import Mechanism

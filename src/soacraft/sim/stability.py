@@ -29,8 +29,8 @@ from soacraft.sim.implicit import Implicit, Linear
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.model_facts import ModelFacts, has_passive
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.model_facts import ModelFacts, has_passive
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 

@@ -39,9 +39,9 @@ from soacraft.sim.forces.varying_mass import VaryingMass
 from soacraft.sim.implicit import Implicit
 from soacraft.sim.integrators.manifold import Coordinates, Motions, Product, Vectors
 from soacraft.sim.integrators.steps import Step
-from soacraft.sim.last_value import LastValue
-from soacraft.sim.model_facts import ModelFacts
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.last_value import LastValue
+from soacraft.sim.problem.model_facts import ModelFacts
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.runs.force_columns import ForceColumns
 from soacraft.spatial.checks import Array
 

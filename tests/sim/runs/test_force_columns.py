@@ -12,7 +12,7 @@ import pytest
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import SimulationError, StateError
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.runs.force_columns import ForceColumns, Forces
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.recorder import Recorder

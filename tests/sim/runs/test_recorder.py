@@ -8,7 +8,7 @@ import pytest
 import soacraft as sc
 from soacraft import sim
 from soacraft.errors import SimulationError
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.system import Mechanism
 

@@ -14,7 +14,7 @@ from soacraft.sim.course.state import AHEAD, BEFORE_ALL, RunState
 from soacraft.sim.course.task import RunParts, RunTask
 from soacraft.sim.events import Crossing, Signs
 from soacraft.sim.integrators.steps import Step
-from soacraft.sim.mass_work import with_mass_work
+from soacraft.sim.problem.mass_work import with_mass_work
 from soacraft.sim.runs.block import Block
 from soacraft.sim.stride import Walked
 from soacraft.sim.visits import VisitPlan

@@ -11,7 +11,7 @@ from soacraft.sim.course.jumps import jumps, turned
 from soacraft.sim.course.state import RunState
 from soacraft.sim.course.task import RunTask
 from soacraft.sim.integrators.steps import Step
-from soacraft.sim.mass_work import after_mass_jump
+from soacraft.sim.problem.mass_work import after_mass_jump
 from soacraft.spatial.checks import Array
 
 

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from soacraft.sim.forces.loads import Passive
-from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.forces.varying_mass import VaryingMass
 from soacraft.sim.implicit import Implicit, ImplicitProblem
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
-from soacraft.sim.mass_work import energy_growth
+from soacraft.sim.problem.mass_work import energy_growth
+from soacraft.sim.problem.no_contact import NoContact
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.sim.forces.loads import Passive
-from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.moreau import lifted, work_of_rows
 from soacraft.sim.integrators.partitioned import rows_of
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.problem.no_contact import NoContact
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from soacraft.sim.compiled import CompiledMotion
 from soacraft.sim.engine import engine_of
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.steps import Method
+from soacraft.sim.problem.tree import Tree
 from soacraft.sim.rollouts.side_by_side import Batch
 from soacraft.sim.rollouts.singly import rollout_singly
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
-from soacraft.sim.tree import Tree
 from soacraft.spatial.checks import Array
 
 

@@ -15,8 +15,8 @@ from soacraft.sim.compiled import CompiledMotion
 from soacraft.sim.engine import engine_of
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.rollouts.side_by_side import Batch
-from soacraft.sim.run_problem import RunProblem
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array

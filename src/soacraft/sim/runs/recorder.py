@@ -11,8 +11,8 @@ from soacraft import dynamics as dyn
 from soacraft.errors import SimulationError, SoacraftError, StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.forces.loads import Passive, Stored
-from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.problem.no_contact import NoContact
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory

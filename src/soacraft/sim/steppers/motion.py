@@ -13,8 +13,8 @@ from soacraft.sim.clock import Instant
 from soacraft.sim.compiled_parts import chain_of
 from soacraft.sim.forces.contact_impulses import as_table
 from soacraft.sim.forces.contact_steps import ContactDiary
-from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.problem.no_contact import NoContact
 from soacraft.sim.stability import Stability
 from soacraft.sim.states.sim_state import SimState
 from soacraft.sim.steppers.failure import failure_of

@@ -16,9 +16,9 @@ import numpy as np
 from soacraft.analysis.parametric.vocabulary import read_parameters, write
 from soacraft.errors import ModelError, SoacraftError, StateError, near
 from soacraft.sim.forces.drives import LAW, Control
-from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.no_contact import NoContact
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
 

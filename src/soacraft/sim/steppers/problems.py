@@ -19,7 +19,7 @@ from soacraft.sim.engine import engine_of
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.push import Push
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.steppers.names import driven_control
 from soacraft.sim.steppers.parameters import LaneParameters
 from soacraft.sim.steppers.pushes import Pushed, Pushes, wrenches_of

@@ -11,7 +11,7 @@ import numpy as np
 from soacraft.attributes import Strict, Uncopied
 from soacraft.errors import StateError
 from soacraft.sim.forces.contact_steps import ContactStep
-from soacraft.sim.forces.no_contact import NoContact
+from soacraft.sim.problem.no_contact import NoContact
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
 from soacraft.sim.steppers.lanes import Last

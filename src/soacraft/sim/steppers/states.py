@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from soacraft import _core
+from soacraft.sim.compiled import lane_impulses
 from soacraft.spatial.checks import Array
 
 
@@ -29,7 +29,7 @@ class LaneStates:
     def __init__(self, count: int, size: int, controls: int, now: int) -> None:
         self.x, self.u, self.theta = np.zeros((count, size)), np.zeros((count, controls)), np.zeros((count, 0))
         self.now = np.full(count, now, dtype=np.int64)
-        self.impulses = _core.LaneImpulses(count)
+        self.impulses = lane_impulses(count)
         self.origin = self.goal = now
 
     def row(self, lane: int) -> LaneStates:
@@ -37,7 +37,7 @@ class LaneStates:
         row = LaneStates(0, 0, 0, self.goal)
         here = slice(lane, lane + 1)
         row.x, row.u, row.now = self.x[here], self.u[here], self.now[here]
-        row.theta, row.origin, row.impulses = np.zeros((1, 0)), self.origin, _core.LaneImpulses(1)
+        row.theta, row.origin, row.impulses = np.zeros((1, 0)), self.origin, lane_impulses(1)
         return row
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class LaneStates:
 
     def snapshot(self) -> Snapshot:
         """Copies of all that steps change."""
-        impulses = _core.LaneImpulses(len(self.x))
+        impulses = lane_impulses(len(self.x))
         impulses.take(self.impulses)
         return Snapshot(self.x.copy(), self.theta.copy(), self.now.copy(), impulses, self.goal)
 

@@ -23,7 +23,7 @@ from soacraft.arguments import read_path
 from soacraft.errors import ModelError, StateError, WiringError, near
 from soacraft.model.sizes.measure import measure_of
 from soacraft.sim.jacobian import of_loads, turning
-from soacraft.sim.mass_work import mass_slopes
+from soacraft.sim.problem.mass_work import mass_slopes
 from soacraft.sim.system import Mechanism
 from soacraft.sim.systems.now import problem_now
 from soacraft.sim.systems.running.flow import Flow

@@ -13,7 +13,7 @@ from soacraft.sim.choice import read_solver
 from soacraft.sim.closed import stabilized
 from soacraft.sim.forces.loads import bound
 from soacraft.sim.forces.prescribed import Prescribed
-from soacraft.sim.run_problem import RunProblem
+from soacraft.sim.problem.run_problem import RunProblem
 from soacraft.sim.system import Mechanism
 from soacraft.sim.systems.plants.joined import joined_solver
 

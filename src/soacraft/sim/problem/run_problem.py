@@ -13,10 +13,10 @@ from soacraft.sim.closed import Closed
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.hinge_rows import as_hinge_rows
 from soacraft.sim.forces.loads import Load
-from soacraft.sim.forces.no_contact import NoContact
 from soacraft.sim.forces.prescribed import Prescribed
-from soacraft.sim.no_components import NoComponents
-from soacraft.sim.tree import Tree
+from soacraft.sim.problem.no_components import NoComponents
+from soacraft.sim.problem.no_contact import NoContact
+from soacraft.sim.problem.tree import Tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
