@@ -241,8 +241,6 @@ EXEMPT = {
     "model.State.__init__": "made by mb.state",
     "model.State.at_numbers": "of numbers that were read",
     **{f"sim.Contact.{x}": IN_A_RUN for x in ("begin", "begin_batch", "out_of", "out_of_end", "start")},
-    "sim.Contact.recalled": "forces of steps that were taken",
-    "sim.Contact.take": "forces that compiled steps give it",
     "sim.ContactHistory.__init__": "made by a run, of its rows",
     "sim.ContactHistory.sunk": "Run.check asks it, with the velocities of its rows",
     "sim.Impacts.begin_run": IN_A_RUN,

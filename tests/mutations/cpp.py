@@ -193,7 +193,7 @@ _ERROR = re.compile(r"([^\s:]*core/[^\s:]+):(\d+):(\d+): (?:error|  +required)",
 
 def copy_of_the_tree(folder: Path) -> Path:
     """Sources, tests and settings."""
-    for part in ("src", "core", "tests"):
+    for part in ("src", "core", "cmake", "tests"):
         shutil.copytree(ROOT / part, folder / part, ignore=_LEAVE)
     for name in ("pyproject.toml", "CMakeLists.txt"):
         shutil.copy(ROOT / name, folder)

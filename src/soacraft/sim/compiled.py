@@ -45,6 +45,8 @@ from soacraft.sim.system import Mechanism
 from soacraft.sim.visits import VisitPlan, Visits
 from soacraft.spatial.checks import Array
 
+_LaneImpulses = _core.LaneImpulses
+
 #: Numbers of the methods in core/sim/methods.hpp; the others are written in Python alone.
 METHODS: dict[type[Method], int] = {
     RK4: 0,
@@ -71,7 +73,7 @@ _FULL = 0.9
 
 def lane_impulses(count: int) -> _core.LaneImpulses:
     """Impulses of contacts in the last step of each of some states; none yet."""
-    return _core.LaneImpulses(count)
+    return _LaneImpulses(count)
 
 
 class Tableau(NamedTuple):
