@@ -64,7 +64,7 @@ def test_the_token_is_asked_for_first(served):
         (b'{"id": 1, "verb": "subscribe", "names": ["t"], "period": 0}\n', ">= 0.01"),
         (b'{"id": 1, "verb": "checkpoint", "file": "a.h5"}\n', "let it, with s.serve(folder=...)."),
         (b'{"id": 1, "verb": "checkpoint", "file": "../a.h5"}\n', "matching regex"),
-        (b'{"id": 1, "verb": "checkpoint", "file": "/tmp/a.h5"}\n', "matching regex"),
+        (b'{"id": 1, "verb": "checkpoint", "file": "/a.h5"}\n', "matching regex"),
         (b'{"id": 1, "verb": "list", "under": "' + b"x" * 5000 + b'"}\n', "length <= 1000"),
         (b"[" * 15_000 + b"\n", ""),
         (b"\xff\xfe\x00\n", "a request is a JSON object, and this is none"),
